@@ -1,6 +1,7 @@
 """Submissions that loop, exit, crash, cheat or lie: each ends in a report, and none earns a point."""
 
 import io
+import sys
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import normgrad
 from normgrad.homework import grade_file, solutions
 from normgrad.homework.grade import check
-from normgrad.homework.sandbox import remote, wire
+from normgrad.homework.sandbox import remote, running, wire
 from normgrad.homework.sandbox.student import Given, Request
 
 ROOT = str(normgrad.__path__[0])
@@ -371,3 +372,22 @@ def test_messages_come_back():
         wire.receive(io.BytesIO(b""))
     with pytest.raises(wire.Garbled, match="at most"):
         wire.pack({}, [np.zeros(wire.LARGEST)])
+
+
+def test_an_import_under_way_ends_before_the_time_is_up(tmp_path, monkeypatch):
+    """Half a module would stay for good in a notebook's process."""
+    slow = "import time\nfor _ in range(30):\n    time.sleep(0.01)\nwhole = True\n"
+    (tmp_path / "slow_library.py").write_text(slow, encoding="utf8")
+    libraries = (*running._libraries(), str(tmp_path))
+    monkeypatch.setattr(running, "_libraries", lambda: libraries)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def endless():
+        import slow_library
+
+        while slow_library.whole:
+            pass
+
+    for limited in (running.limited, running._in_thread):
+        assert limited(endless, 0.05)[1]["type"] == "TimeUp"
+        assert sys.modules.pop("slow_library").whole

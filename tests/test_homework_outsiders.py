@@ -111,7 +111,7 @@ WRONG = {
                 "return t.float()",
             )
         ],
-        "unknown",
+        "narrow-arithmetic",
     ),
     "eps is left out in rstd alone": (
         "rmsnorm-forward",

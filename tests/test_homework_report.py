@@ -82,7 +82,7 @@ def test_feedback_has_levels(feedback, level):
         (("race",), 14, 10),
         (("race",), 3, 0),
         (("stride-ignored", "race", "atomics"), 16, 12),
-        (("one-pass-variance",), 16, 6),
+        (("digits-lost",), 16, 6),
     ],
 )
 def test_a_grave_mistake_costs_a_share(mistakes, earned, costs):

@@ -13,6 +13,7 @@ ALSO = {
     "torch does the last step": {"narrow-intermediate"},
     "dw and db exchanged": {"db-is-dw"},
     "the mean of absolute values": {"eps-placement"},
+    "one-pass variance": {"digits-lost"},
     "saves x_hat and rstd": {"saves-too-much"},
 }
 # What a report says where it has no name.

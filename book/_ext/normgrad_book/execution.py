@@ -53,7 +53,7 @@ def source_key(root) -> str:
         [*(root / "src").rglob("*"), *(root / "book/figures").rglob("*")]
     ):
         written = path.parts[-2:] == ("symbolic", registry.FILE.name)
-        if path.suffix in (".py", ".json") and path.is_file() and not written:
+        if path.suffix in (".py", ".json", ".ini") and path.is_file() and not written:
             digest.update(
                 path.relative_to(root).as_posix().encode() + b"\0" + content(path)
             )

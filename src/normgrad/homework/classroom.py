@@ -19,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from .. import __version__
+from ..mistakes.table import titles
 from .grade import submission_in
 from .notebook import SUFFIX
 from .sandbox.remote import LONGEST_SOURCE
@@ -274,14 +275,14 @@ def write_table(grades, out, homework) -> Path:
 def summary(grades, homework) -> str:
     """The grades of a class, and what its mistakes have in common, for the shell."""
     most, names = find_homework(homework).max_points, Counter()
-    width = max(len(each.name) for each in grades)
+    width, known = max(len(each.name) for each in grades), titles(homework)
     lines = [
         f"{each.name:{width}}  {each.points:3} of {most}{'  ' * bool(each.remarks)}{each.remarks}"
         for each in grades
     ]
     for each in grades:
         found = {
-            d.get("title")
+            known.get(d.get("misconception"), d.get("title"))
             for task in each.report.get("tasks", ())
             for d in task["diagnoses"]
         }

@@ -15,6 +15,7 @@ from .checks.exam import IMPATIENT_SECONDS, Exam
 from .messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
 from .named import named
 from .notebook import SUFFIX, cells_of, solution_of
+from .reading.kinds import told_apart
 from .reading.tasks import RIGHT, read
 from .report import FEEDBACK, Report, StageResult
 from .sandbox import refusals
@@ -27,6 +28,7 @@ STAGE_SECONDS, MOST_SECONDS = 5.0, 3600
 # Another task may still be right; it has time enough for that, and a file of endless loops is graded in 20 seconds.
 LATE_SECONDS = 1.0
 OPEN_KEYS = (UNKNOWN, "not-finite")
+VAGUE = (UNKNOWN, "one-shape")
 UNEARNED = "Right, and counts as soon as one stage about values passes."
 AGAIN = "Out of time again; this stage had less of it."
 
@@ -82,8 +84,12 @@ def _diagnoses(exam, evidence, told) -> list:
         wrong = [output for output, *_ in evidence]
         program = exam.student.program(task.entry)
         found = read(task.reads, task.entry, program, wrong)
-    if any(each.title == RIGHT for each in found) and _formats(exam, NARROW):
-        found = [named("narrow-arithmetic")]
+    if any(each.title == RIGHT for each in found):
+        if formats := _formats(exam, NARROW - {exam.base}):
+            key = (
+                "narrow-arithmetic" if exam.base == "float64" else "narrow-intermediate"
+            )
+            found = [named(key, title=f"Computed in {', '.join(formats)} on the way")]
     known = {each.misconception for each in found}
     if any(each.implemented for each in found):  # rows without spread follow from it
         known |= {"not-finite", "flat-row"}
@@ -91,8 +97,14 @@ def _diagnoses(exam, evidence, told) -> list:
     # Numbers that a program spoils have no formula: what it does says all.
     if {each.misconception for each in found} & set(SPOILS):
         found = [each for each in found if each.misconception not in OPEN_KEYS]
+    if evidence and {each.misconception for each in found} <= {*OPEN_KEYS, *VAGUE}:
+        exam.student.begin(task.patience * STAGE_SECONDS)
+        if more := told_apart(exam, evidence):
+            found = [each for each in found if each.misconception == UNKNOWN] + more
     if len(found) > 1:  # what was not read says little beside what is wrong
-        found = [each for each in found if each.misconception != UNKNOWN or each.difference]
+        found = [
+            each for each in found if each.misconception not in VAGUE or each.difference
+        ]
     return found
 
 

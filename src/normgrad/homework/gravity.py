@@ -12,7 +12,7 @@ GRAVITY = {
     "memory-shared": (1 / 2, "the next call changes what the caller holds"),
     "another-answer": (1 / 2, "the result depends on calls that came before"),
     "masked-lanes": (1 / 2, "on a GPU it sums numbers that nobody wrote"),
-    "one-pass-variance": (1 / 3, "it loses all digits of rows far from 0, silently"),
+    "digits-lost": (1 / 3, "it loses all digits of rows far from 0, silently"),
     "stride-ignored": (1 / 4, "it reads other numbers of a view, silently"),
     "atomics": (1 / 4, "its last bits differ from run to run"),
 }

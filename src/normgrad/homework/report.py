@@ -7,6 +7,7 @@ import re
 import textwrap
 from dataclasses import asdict, dataclass, field, replace
 
+from ..mistakes.table import UNKNOWN
 from . import equations
 from .gravity import GRAVITY, deduction
 from .html import html
@@ -178,7 +179,8 @@ class Report:
         difference = getattr(diagnosis, "difference", "")
         if level >= 1:
             parts["title"] = diagnosis.title
-        if diagnosis.implemented and (level >= 2 or difference):
+        unnamed = diagnosis.misconception == UNKNOWN
+        if diagnosis.implemented and (level >= 2 or difference or unnamed):
             parts["implemented"] = diagnosis.implemented
         if level >= 1 and diagnosis.equation:
             page, number = equations.place(diagnosis.equation)
@@ -218,7 +220,10 @@ class Report:
         found = [self.shown(each) for each in self.diagnoses]
         if self.feedback != FEEDBACK[0]:
             for parts, each in zip(found, self.diagnoses, strict=True):
-                parts |= {"misconception": each.misconception, "equation": each.equation}
+                parts |= {
+                    "misconception": each.misconception,
+                    "equation": each.equation,
+                }
         return {"task": self.task, "homework": self.of.homework, "points": self.points, "max_points": self.max_points,
                 "stages": stages, "diagnoses": found, "notes": self.notes, "feedback": self.feedback,
                 "flags": self.flags, "deducted": self.deducted[0]}  # fmt: skip

@@ -6,6 +6,7 @@ import ast
 import re
 import textwrap
 from collections.abc import Callable
+from configparser import ConfigParser
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -200,6 +201,36 @@ class Homework:
     def max_points(self) -> int:
         """The sum over the tasks."""
         return sum(task.max_points for task in self.tasks)
+
+
+TABLE = ConfigParser(interpolation=None)
+TABLE.read_string(Path(__file__).with_name("homeworks.ini").read_text(encoding="utf8"))
+LISTS = ("equations", "forbidden", "chapters", "libraries")
+
+
+def _words(section) -> dict:
+    """What homeworks.ini says of a homework or a task, as arguments of its class."""
+    words: dict = {key: text.replace("\n", " ") for key, text in TABLE[section].items()}
+    for key in LISTS:
+        if key in words:
+            words[key] = tuple(words[key].split())
+    return words
+
+
+def task(name: str, oracle, stages, reads=None) -> Task:
+    """A task with the words that homeworks.ini has for it. Args: as Task"""
+    (section,) = [each for each in TABLE.sections() if each.endswith(f": {name}")]
+    words = _words(section)
+    words["patience"] = float(words.get("patience", 1))
+    of = section.partition(":")[0]
+    return Task(
+        name=name, homework=of, oracle=oracle, stages=stages, reads=reads, **words
+    )
+
+
+def homework(name: str, *tasks: Task) -> Homework:
+    """A homework with the words that homeworks.ini has for it."""
+    return Homework(name, tasks=tasks, **_words(name))
 
 
 @cache

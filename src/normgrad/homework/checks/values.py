@@ -174,13 +174,8 @@ def _value(exam, names) -> str:
     return two_shapes(exam, usual, [other], names)
 
 
-def two_shapes(
-    exam, trials, others, names, explain=lambda wrong: [named("one-shape")]
-) -> str:
-    """As Exam.compare, for trials of one shape and then for others: what is wrong for these alone has a name.
-
-    Args:  explain: takes the Wrong of the others, returns the diagnoses
-    """
+def two_shapes(exam, trials, others, names) -> str:
+    """As Exam.compare, for trials of one shape and then for others: what is wrong for these alone has a name."""
     sentence = exam.compare(trials, names)
     try:
         exam.compare(others, names)
@@ -192,7 +187,7 @@ def two_shapes(
             if str(wrong).startswith(INPUTS)
             else f"{INPUTS}{others[0].name}. {wrong}"
         )
-        found = wrong.diagnoses or explain(wrong)
+        found = wrong.diagnoses or [named("one-shape")]
         raise Wrong(
             f"{words} For x of shape {trials[0].case.x.shape} it is right.",
             diagnoses=found,
@@ -218,14 +213,20 @@ def _of_flat_rows(exam, evidence) -> tuple:
     wrong = []
     for name, numbers, trial in evidence:
         value, bound = exam.task.oracle.expected(trial)[name]
+        stream = trial.case.dresidual_out if name in ("dx", "dresidual") else None
+        own = numbers if stream is None else numbers - stream
         with np.errstate(invalid="ignore"):
-            wrong.append(numbers[~(np.abs(numbers - value) <= bound)])
+            wrong.append(own[~(np.abs(numbers - value) <= bound)])
     entries = np.concatenate(wrong)
     if not any(trial.case.x.size for *_, trial in evidence):
         return (named("no-rows"),)
     if not np.isfinite(entries).all():
         return (named("not-finite"),)
-    return () if entries.any() else (named("flat-row"),)
+    names = tuple({name: 0 for name, *_ in evidence})
+    with suppress(Wrong):
+        exam.compare(exam.trials(), names)  # only there it may be wrong
+        return () if entries.any() else (named("flat-row"),)
+    return ()
 
 
 def _weight_of_0(exam) -> list:
@@ -252,8 +253,11 @@ def quietly_degenerate(exam) -> str:
     return said
 
 
-def low_precision(exam) -> str:
-    """The narrow dtypes: results come in the dtype of x and are as close as sums in float32 can be."""
+def low_precision(exam, explain=lambda exam, evidence, dtype: []) -> str:
+    """The narrow dtypes: results come in the dtype of x and are as close as sums in float32 can be.
+
+    Args:  explain: gives the diagnoses of what is wrong in a narrow dtype alone, where numbers tell more
+    """
     oracle, sentences = exam.task.oracle, []
     for dtype in oracle.dtypes:
         trials = exam.trials((*USUAL, *OFFSET))
@@ -262,8 +266,14 @@ def low_precision(exam) -> str:
                 f"{dtype}: {exam.compare(trials, oracle.results, dtype).lower()}"
             )
         except Wrong as wrong:
+            if wrong.evidence and {trial.name for *_, trial in wrong.evidence} <= {
+                *OFFSET
+            }:
+                wrong.diagnoses = [named("digits-lost")]
             if not wrong.evidence or not _is_rounding(exam, wrong.evidence, dtype):
                 raise
+            if found := explain(exam, wrong.evidence, dtype):
+                raise Wrong(str(wrong), diagnoses=found) from None
             words = f"{wrong} Compute in float32 and round once, at the end."
             raise Wrong(words, diagnoses=[named("narrow-intermediate")]) from None
     return " ".join(sentences)

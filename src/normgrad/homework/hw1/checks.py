@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from configparser import ConfigParser
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, unit_roundoff
 from ..messages import INPUTS, Wrong, apart, swapped
 from ..named import Diagnosis, named
+from ..sandbox.operations import number_at, objects_of
 from ..sandbox.student import Given, Request
 from ..task import Stage
 
@@ -19,6 +21,9 @@ from ..task import Stage
 SIZES = ((2, 3), (3, 2), (2, 1))
 MOST_ROWS, MOST_COLUMNS = 3, 4
 EIGHTHS = 40
+ANSWERS = ConfigParser(interpolation=None)
+ANSWERS.read_string(Path(__file__).with_name("answers.ini").read_text(encoding="utf8"))
+KNOWN: dict = {}  # right answers of cases that have been asked for
 KINDS = {
     "M": "length",
     "N": "length",
@@ -74,19 +79,33 @@ class Confusion:
 class LetterOracle:
     """What the tasks with expressions share.
 
-    Args:  arguments: names, of arrays where KINDS has none; right: {result: function of (arrays, point)}
-           texts: {result: the right answer as a text}; confusions: known ones
+    Args:  arguments: names, of arrays where KINDS has none; task: its name in answers.ini
     """
 
     arguments: tuple[str, ...]
-    right: dict[str, Callable]
-    texts: dict[str, str]
-    confusions: tuple[Confusion, ...]
+    task: str
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """{result: the right answer as a text}."""
+        return dict(ANSWERS[self.task])
+
+    @property
+    def confusions(self) -> list[Confusion]:
+        """The known ones."""
+        known = []
+        for section in ANSWERS.sections():
+            task, _, key = section.partition(": ")
+            if task == self.task and key:
+                answers = dict(ANSWERS[section])
+                words = [answers.pop(name, "") for name in ("equation", "hint")]
+                known.append(Confusion(key.partition(" ")[0], answers, *words))
+        return known
 
     @property
     def results(self) -> tuple[str, ...]:
         """The names of the results."""
-        return tuple(self.right)
+        return tuple(self.texts)
 
     @property
     def kinds(self) -> tuple[tuple[str, str], ...]:
@@ -131,17 +150,21 @@ class LetterOracle:
             "written", given, {"kinds": self.kinds, "points": trial.points()}
         )
 
-    def values(self, functions, trial) -> dict:
-        """{result: numbers at every point} of right or confused answers."""
-        return {name: np.array([f(trial.arrays, point) for point in trial.points()], float)
-                for name, f in functions.items()}  # fmt: skip
-
     def expected(self, trial) -> dict:
         """{result: (value, bound)}; the student's numbers are exact until they become floats."""
-        return {
-            name: (value, self.bound(value, trial))
-            for name, value in self.values(self.right, trial).items()
-        }
+        import sympy
+
+        key, objects = (self.task, repr(trial)), objects_of(self.kinds)
+        points = [
+            {objects[name]: sympy.Integer(n) for name, n in point.items()}
+            for point in trial.points()
+        ]
+        for name, text in () if key in KNOWN else self.texts.items():
+            right = sympy.sympify(text, locals=objects)
+            numbers = [number_at(right, point, trial.arrays) for point in points]
+            value = np.array(numbers, float)
+            KNOWN.setdefault(key, {})[name] = value, self.bound(value, trial)
+        return KNOWN[key]
 
     def bound(self, value, trial):
         """How far two floating-point evaluations of the same few sums may be apart."""
@@ -189,10 +212,10 @@ def _by_form(form, missing=()) -> tuple:
         return _named(
             "one-letter-for-both",
             form["twice"][0],
-            "a letter for the row, another for the column",
+            "an index for the row, another for the column",
         )
     if summed := sorted(set(form["counted"]) & set(missing)):
-        needed = f"a sum with a letter of its own, and {summed[0]} outside of it"
+        needed = f"a sum with an index of its own, and {summed[0]} outside of it"
         return _named("free-letter-summed", form["text"], needed)
     return ()
 
@@ -220,7 +243,7 @@ def letters_match(exam) -> str:
     for name, form in forms.items():
         if extra := sorted(set(form["free"]) - set(oracle.arguments)):
             raise Wrong(
-                f"In {name}, {extra[0]} is free, but it is no argument: {', '.join(oracle.arguments)} are. A letter "
+                f"In {name}, {extra[0]} is free, but it is no argument: {', '.join(oracle.arguments)} are. An index "
                 "that counts belongs to a sum, as in Sum(..., (r, 1, N)), or has become another one in every factor; "
                 "what stands for something else is to be written out.",
                 diagnoses=_named("letter-left-free", form["text"],
@@ -231,7 +254,7 @@ def letters_match(exam) -> str:
             zero = _named(
                 "counted-from-zero",
                 form["text"],
-                "a sum whose letter takes the values of an index",
+                "a sum whose index begins with 1",
             )
             entry = form["outside"][0]
             both = "the first index counts the M rows, the second the N columns"
@@ -244,11 +267,11 @@ def letters_match(exam) -> str:
         } & _needed(oracle, name, trial)
         if missing := sorted(letters - set(form["free"])):
             raise Wrong(
-                f"{name} does not depend on {missing[0]}. That letter is free on the left, so it is free on the right, "
+                f"{name} does not depend on {missing[0]}. That index is free on the left, so it is free on the right, "
                 "too; is it summed?",
                 diagnoses=_by_form(form, missing),
             )
-    return "The free letters are those of the left side."
+    return "The free indices are those of the left side."
 
 
 def _read(exam, forms, name):
@@ -297,14 +320,14 @@ def _worth(exam, names) -> str:
                 words = _words(
                     name, found[name], value, bound, trial, asked[at][1][name]
                 )
-                needs = "a sum whose terms have the letter that it counts"
+                needs = "a sum whose terms have the index that it counts"
                 idle = _named("sum-without-its-letter", form["text"], needs)
                 known = _by_forms(oracle, trial, asked[0][1], name)
                 known = known or (idle if form["idle"] else ())
                 known = known or _swapped(oracle, trials, got, name)
                 raise Wrong(words, diagnoses=known or _read(exam, asked[0][1], name))
     count = sum(len(trial.points()) for trial in trials)
-    return f"Equal at all {count} values of the letters and lengths."
+    return f"Equal at all {count} values of the indices and lengths."
 
 
 def _words(name, found, value, bound, trial, form) -> str:
@@ -350,7 +373,7 @@ def contracted(exam) -> str:
         if form["nested"] and not form["counted"]:
             raise Wrong(
                 f"{name} has a sum within a sum: {form['text'][:120]}. It takes a number of operations that grows with "
-                "N**2. What does not depend on a sum's letter stands before that sum, or is multiplied by how many "
+                "N**2. What does not depend on a sum's index stands before that sum, or is multiplied by how many "
                 "terms it has.",
                 diagnoses=_named(
                     "sum-in-a-sum", form["text"], "sums that stand side by side"
@@ -359,25 +382,10 @@ def contracted(exam) -> str:
     return "Every delta that was summed over is contracted."
 
 
-def delta(p, one, other):
-    """1 where two letters agree."""
-    return float(p[one] == p[other])
-
-
-def at(array, p, *letters):
-    """An array's entry at a point."""
-    return array[tuple(p[letter] - 1 for letter in letters)]
-
-
-def oracle(arguments, right, texts, *confusions):
-    """The oracle of a task."""
-    return LetterOracle(arguments, right, texts, confusions)
-
-
 def stages(*values, form=True):
     """The stages of a task: form, letters, values with their points, contraction."""
     found = [Stage("signature", 1, returns_expressions, interface=True),
-             Stage("free letters", 1, letters_match, interface=True)]  # fmt: skip
+             Stage("free indices", 1, letters_match, interface=True)]  # fmt: skip
     found += [
         Stage(name.replace("_", " "), points, worth(name), derived=True)
         for name, points in values

@@ -13,17 +13,13 @@ from ..checks.values import (
     value,
 )
 from ..reading.tasks import RMS, Reads
-from ..task import Homework, Stage, Task
+from ..task import Stage, homework, task
 
 SPEC = RMS_NORM.replace(eps=1e-5)
 
 
-FORWARD = Task(
-    name="rmsnorm-forward",
-    homework="hw2",
-    title="RMSNorm of the rows of a matrix",
-    entry="rmsnorm_forward",
-    equations=("rms-forward", "rms-statistics"),
+FORWARD = task(
+    "rmsnorm-forward",
     oracle=NormOracle(SPEC, ("weight",), ("x", "weight", "eps"), ("y", "rstd")),
     stages=(
         Stage("signature and shapes", 1, signature, interface=True),
@@ -36,19 +32,8 @@ FORWARD = Task(
     reads=Reads(("y", "rstd"), RMS),
 )
 
-BACKWARD = Task(
-    name="rmsnorm-backward",
-    homework="hw2",
-    title="the gradients of RMSNorm",
-    entry="rmsnorm_backward",
-    equations=(
-        "rms-dx",
-        "rms-dw",
-        "rms-names",
-        "rms-rstd",
-        "rms-x-hat",
-        "rms-jacobian",
-    ),
+BACKWARD = task(
+    "rmsnorm-backward",
     oracle=NormOracle(SPEC, ("weight",), ("dy", "x", "weight", "rstd"), ("dx", "dw")),
     stages=(
         Stage("signature and shapes", 1, signature, interface=True),
@@ -67,12 +52,4 @@ BACKWARD = Task(
     reads=Reads(("dx", "dw"), RMS),
 )
 
-HOMEWORK = Homework(
-    name="hw2",
-    title="RMSNorm forward and backward in NumPy",
-    time="2 to 3 hours",
-    chapters=("notation", "rms_norm"),
-    software="NumPy",
-    libraries=("numpy",),
-    tasks=(FORWARD, BACKWARD),
-)
+HOMEWORK = homework("hw2", FORWARD, BACKWARD)

@@ -11,29 +11,14 @@ from ..checks.values import (
     value,
 )
 from ..reading.tasks import LN, Reads
-from ..task import Homework, Stage, Task
+from ..task import Stage, homework, task
 from .checks import FunctionOracle, gradgradcheck, structure
 
 AFFINE = ("weight", "bias")
-GRADIENTS = ("ln-forward", "ln-dx", "ln-dw", "ln-db", "ln-names", "ln-proj-jacobian")
-TWICE = ("twice-dx", "twice-dy", "twice-dw", "twice-parameters-grad")
-# Functions that do the work; the process of a graded solution switches them off as well.
-FORBIDDEN = (
-    "layer_norm",
-    "native_layer_norm",
-    "native_layer_norm_backward",
-    "vjp",
-    "jacrev",
-    "jacfwd",
-)
 
 
-BACKWARD = Task(
-    name="layernorm-backward",
-    homework="hw3",
-    title="the gradients of LayerNorm in NumPy",
-    entry="layernorm_backward",
-    equations=GRADIENTS,
+BACKWARD = task(
+    "layernorm-backward",
     oracle=NormOracle(
         LAYER_NORM, AFFINE, ("dy", "x", "weight", "mean", "rstd"), ("dx", "dw", "db")
     ),
@@ -47,17 +32,11 @@ BACKWARD = Task(
         Stage("gradcheck", 1, gradcheck, follows=True),
         Stage("float32", 1, low_precision, follows=True),
     ),
-    forbidden=FORBIDDEN,
     reads=Reads(("dx", "dw", "db"), LN, {"center": True, "bias": True}),
 )
 
-FUNCTION = Task(
-    name="layernorm-function",
-    homework="hw3",
-    title="LayerNorm as a torch.autograd.Function, differentiable twice",
-    entry="LayerNorm",
-    signature="LayerNorm.apply(x, weight, bias, eps) -> y",
-    equations=(*GRADIENTS, *TWICE),
+FUNCTION = task(
+    "layernorm-function",
     oracle=FunctionOracle(
         LAYER_NORM, AFFINE, ("x", "weight", "bias", "eps"), ("y", "dx", "dw", "db")
     ),
@@ -73,17 +52,7 @@ FUNCTION = Task(
         Stage("structure", 2, structure, interface=True),
         Stage("float32 and bfloat16", 2, low_precision, follows=True),
     ),
-    library="torch",
-    forbidden=FORBIDDEN,
     reads=Reads(("y",), LN, {"center": True, "bias": True}, "torch"),
 )
 
-HOMEWORK = Homework(
-    name="hw3",
-    title="LayerNorm as an autograd Function, double backward included",
-    time="4 to 6 hours",
-    chapters=("layer_norm", "testing_gradients", "higher_derivatives"),
-    software="NumPy and torch",
-    libraries=("numpy", "torch"),
-    tasks=(BACKWARD, FUNCTION),
-)
+HOMEWORK = homework("hw3", BACKWARD, FUNCTION)

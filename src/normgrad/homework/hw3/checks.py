@@ -147,6 +147,7 @@ def without_rows(trial, rows):
 
 
 CONSTANT, NO_SLOPE = (named("constant-to-autograd"),), (named("no-slope"),)
+BY_HAND = (named("second-by-hand"),)
 COPIED = (
     "Where the rows lie one behind the other it is right: forward makes a copy of other inputs and saves that, and "
     "torch sees no path from them to what is made of it. Save the inputs as they came."
@@ -205,72 +206,26 @@ def gradgradcheck(exam) -> str:
                     f"{strided} Differentiated again, {words} {COPIED}",
                     diagnoses=CONSTANT,
                 )
-            if words and outcome.facts["by hand"]:
-                still = (
-                    _still(trial, cotangents, got.numbers, bound) if name == "x" else ""
-                )
-                raise Wrong(f"{INPUTS}{trial.name}. Differentiated again, by a Function that you wrote, {words}{still}",
-                            diagnoses=CONSTANT if still else ())  # fmt: skip
             if words:
-                raise Wrong(f"{INPUTS}{trial.name}. Differentiated again, {words} {_lost(exam, trial, cotangents)}",
-                            diagnoses=CONSTANT)  # fmt: skip
+                paths, why = _lost(exam, trial, cotangents), _cut(exam, trial)
+                said = (
+                    f"torch sees {paths}: something on it is a constant to torch. {why}"
+                )
+                by_hand, key = "", CONSTANT
+                if outcome.facts["by hand"]:
+                    by_hand, key = " by a Function that you wrote,", BY_HAND
+                    said = f"That Function has {paths}: what does its backward take for a constant?"
+                raise Wrong(
+                    f"{INPUTS}{trial.name}. Differentiated again,{by_hand} {words} {said}",
+                    diagnoses=key,
+                )
             if np.isfinite(allowed) and allowed:
                 worst = max(worst, (error, allowed), key=lambda pair: pair[0] / pair[1])
     return f"Second gradients agree: largest error {small(worst[0])}, allowed {small(worst[1])}."
 
 
-# dx = rstd * (wdy - c2 - x_hat * c1),  c1 = mean(x_hat * wdy): each place in which x moves it, and dw.
-PLACES = (
-    "the rstd in front",
-    "the x_hat in front of c1",
-    "the x_hat inside of c1",
-    "the x_hat in dw",
-)
-# What may have been taken for a constant: one of them, all of c1 with what is in front of it, or every x_hat.
-STILL = (*((place,) for place in PLACES), PLACES[1:3], PLACES[1:])
-
-
-def _still(trial, cotangents, got, bound) -> str:
-    """A sentence where a second gradient for x is the one that leaves out the way by some of the places, else ""."""
-    case, (ddx, ddw, _) = trial.case, cotangents.values()
-    wdy = case.dy * case.weight
-    centred = wdy - _mean(wdy)
-
-    def statistics(x):
-        q = x - _mean(x)
-        rstd = (_mean(q * q) + trial.spec.eps) ** -0.5
-        return rstd, q * rstd
-
-    rstd_0, x_hat_0 = statistics(case.x)
-
-    def pairing(x, still):
-        rstd, x_hat = statistics(x)
-        of_x, constant = (
-            (rstd, x_hat, x_hat, x_hat),
-            (rstd_0, x_hat_0, x_hat_0, x_hat_0),
-        )
-        pairs = zip(PLACES, constant, of_x, strict=True)
-        front, outside, inside, in_dw = (
-            fixed if place in still else moving for place, fixed, moving in pairs
-        )
-        dx = front * (centred - outside * _mean(inside * centred))
-        return (ddx * dx).sum() + (ddw * (case.dy * in_dw).sum(0)).sum()
-
-    for still in STILL:
-        value = np.empty(case.x.shape)
-        for index in np.ndindex(case.x.shape):
-            unit = np.zeros(case.x.shape)
-            unit[index] = 1
-            value[index] = complex_step(
-                lambda t, unit=unit, still=still: pairing(case.x + t * unit, still), 0.0
-            )
-        if (np.abs(got - value) <= 2 * bound).all():
-            return f" What is missing is the way from x through {' and '.join(still)}."
-    return ""
-
-
 def _lost(exam, trial, cotangents) -> str:
-    """Which paths from the inputs to the gradients torch does not see, and what may have cut them off."""
+    """Which paths from the inputs to the gradients torch does not see, or not as they are."""
     paths = []
     for at, gradient in enumerate(("dx", "dw", "db")):
         alone = {name: u * (k == at) for k, (name, u) in enumerate(cotangents.items())}
@@ -288,6 +243,11 @@ def _lost(exam, trial, cotangents) -> str:
                 paths.append(
                     f"{'only a part of the' if numbers.any() else 'no'} path from {name} to {gradient}"
                 )
+    return ", ".join(paths)
+
+
+def _cut(exam, trial) -> str:
+    """What may have cut a path off."""
     kept = exam.ask(exam.task.oracle.request(trial, op="saved")).facts["saved"]
     made = [
         f"an intermediate {tuple(each['shape'])}" for each in kept if not each["name"]
@@ -295,9 +255,7 @@ def _lost(exam, trial, cotangents) -> str:
     cut = "Look in backward for .detach(), .data, .item(), no_grad and new tensors."
     if made:
         cut = f"What forward made and saved ({', '.join(made)}) is a constant: compute it from the inputs again. {cut}"
-    return (
-        f"torch sees {', '.join(paths)}: something on it is a constant to torch. {cut}"
-    )
+    return cut
 
 
 def structure(exam) -> str:

@@ -60,6 +60,7 @@ class StreamOracle(NormOracle):
     kind: str = "torch"
     dtypes: tuple[str, ...] = ("float32", "float16")
     trial: type = StreamTrial
+    read_as: tuple[str, str] = ("kernels", "wide")
 
     def scaled(self, case: Case, scale: float) -> Case:
         """Both halves of the sum, multiplied by a number."""
@@ -251,12 +252,30 @@ def narrow(exam) -> str:
     scale = min(exam.draw.scale, LARGEST["float16"] / SPREAD)
     narrow = replace(exam, draw=replace(exam.draw, scale=scale))
     try:
-        return low_precision(narrow)
+        return low_precision(narrow, _of_the_unrounded)
     except Wrong as wrong:
-        if not wrong.diagnoses:
+        if not wrong.diagnoses or _named_so(wrong, "digits-lost"):
             raise _with_reading(exam, wrong) from None
-        if "y" not in exam.task.oracle.results:
+        if "y" not in exam.task.oracle.results or _named_so(wrong, UNROUNDED):
             raise
         # Two mistakes look like that, and numbers do not tell which.
         words = "Or the sum is normalized as it was before it was rounded."
         raise Wrong(f"{wrong} {words}") from None
+
+
+UNROUNDED = "sum-not-rounded"
+
+
+def _named_so(wrong, key) -> bool:
+    return key in {each.misconception for each in wrong.diagnoses}
+
+
+def _of_the_unrounded(exam, evidence, dtype) -> list:
+    """A Diagnosis where a wrong result is that of the sum before it was rounded."""
+    for output, numbers, trial in evidence:
+        unrounded = replace(trial.rounded(dtype), dtype="float64").forward()
+        value = getattr(unrounded, output, None)
+        bound = exam.task.oracle.expected(trial, dtype)[output][1]
+        if value is not None and (np.abs(numbers - value) <= bound).all():
+            return [named(UNROUNDED)]
+    return []

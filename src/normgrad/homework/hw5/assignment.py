@@ -1,7 +1,8 @@
 """Homework 5: a variance that survives an offset of 1e4, in float32."""
 
 from ..checks.values import inputs_untouched, signature
-from ..task import Homework, Stage, Task
+from ..reading.tasks import Reads
+from ..task import Stage, homework, task
 from .checks import (
     MergeOracle,
     RowsOracle,
@@ -17,25 +18,8 @@ from .checks import (
     variance_at,
 )
 
-STATISTICS = (
-    "fp-statistics",
-    "fp-one-pass",
-    "fp-shifted",
-    "fp-correction",
-    "fp-wrong-mean",
-)
-FORBIDDEN = (
-    "float64", "double", "longdouble", "float128", "complex128", "float", "fsum", "item", "tolist", "Decimal",
-    "Fraction",
-)  # fmt: skip
-WIDER = "it leads to numbers wider than float32, and here all arithmetic is float32, as a kernel's is"
-
-ROWS = Task(
-    name="stable-normalize",
-    homework="hw5",
-    title="mean, variance and normalized rows, far from 0",
-    entry="stable_normalize",
-    equations=STATISTICS,
+ROWS = task(
+    "stable-normalize",
     oracle=RowsOracle(),
     stages=(
         Stage("signature and shapes", 1, signature, interface=True),
@@ -51,17 +35,16 @@ ROWS = Task(
         Stage("float32 throughout", 3, in_float32, interface=True),
         Stage("stored in float16", 2, stored_in_float16, follows=True),
     ),
-    forbidden=FORBIDDEN,
-    forbidden_because=WIDER,
-    forbidden_key="wide-arithmetic",
+    reads=Reads(
+        RowsOracle.results,
+        dict.fromkeys(("mean", "var", "rstd", "x_hat"), "fp-statistics"),
+        inputs={"x": "x", "eps": "eps"},
+        right="hw5",
+    ),
 )
 
-MERGE = Task(
-    name="merge-blocks",
-    homework="hw5",
-    title="the statistics of two blocks together",
-    entry="merge_blocks",
-    equations=("fp-blocks", "fp-merge", "fp-welford"),
+MERGE = task(
+    "merge-blocks",
     oracle=MergeOracle(),
     stages=(
         Stage("signature and shapes", 1, signature, interface=True),
@@ -72,17 +55,12 @@ MERGE = Task(
         Stage("many blocks", 1, any_order, follows=True),
         Stage("float32 throughout", 1, merged_in_float32, interface=True),
     ),
-    forbidden=FORBIDDEN,
-    forbidden_because=WIDER,
-    forbidden_key="wide-arithmetic",
+    reads=Reads(
+        MergeOracle.results,
+        dict.fromkeys(MergeOracle.results, "fp-merge"),
+        inputs=dict.fromkeys(MergeOracle.arguments, "(M,)"),
+        right="hw5",
+    ),
 )
 
-HOMEWORK = Homework(
-    name="hw5",
-    title="A variance that survives an offset of 10000",
-    time="2 to 3 hours",
-    chapters=("floating_point", "floating_point_variance"),
-    software="NumPy",
-    libraries=("numpy",),
-    tasks=(ROWS, MERGE),
-)
+HOMEWORK = homework("hw5", ROWS, MERGE)

@@ -1,7 +1,7 @@
 """Homework 7: a project, a norm of the student's own with the checks that fit any operator."""
 
 from ..checks.exam import OwnInputs
-from ..task import Homework, Stage, Task
+from ..task import Stage, homework, task
 from .checks import (
     declared,
     described,
@@ -14,13 +14,8 @@ from .checks import (
     second_derivatives,
 )
 
-PROJECT = Task(
-    name="norm-project",
-    homework="hw7",
-    title="an operator of your own: forward, backward, inputs",
-    entry="Operator",
-    signature="class Operator with inputs(rng), degenerate(rng), forward(*inputs) -> y, backward(dy, *inputs) -> grads",
-    equations=("index-loss", "index-gradient", "diff-fan-out"),
+PROJECT = task(
+    "norm-project",
     oracle=OwnInputs(),
     stages=(
         Stage("description", 1, described, interface=True),
@@ -33,17 +28,6 @@ PROJECT = Task(
         Stage("degenerate inputs", 2, declared, interface=True),
         Stage("float32", 3, float32, interface=True),
     ),
-    library="numpy",
-    forbidden=("layer_norm", "group_norm", "rms_norm", "batch_norm", "instance_norm", "native_group_norm",
-               "native_layer_norm", "vjp", "jacrev", "jacfwd", "backward_hook"),
 )  # fmt: skip
 
-HOMEWORK = Homework(
-    name="hw7",
-    title="A project: a norm of your own",
-    time="6 to 10 hours",
-    chapters=("notation", "differentials", "testing_gradients", "layer_norm"),
-    software="NumPy or torch",
-    libraries=("numpy", "torch"),
-    tasks=(PROJECT,),
-)
+HOMEWORK = homework("hw7", PROJECT)

@@ -8,7 +8,7 @@ from ...checks.finite_difference import best_step, directional, inner
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, unit_roundoff
 from ..messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong, compare, small
 from ..named import named
-from ..reading.operators import readings
+from ..reading.operators import missing_path, readings
 from .operator import Operator
 
 SEEDS = 3
@@ -115,7 +115,7 @@ def other_gradients(exam) -> str:
 
 def _compared(exam, choose) -> str:
     """The gradients of some inputs against central differences, each along random directions."""
-    operator, worst, wrong = Operator(exam), (0.0, 1.0), []
+    operator, worst, wrong, found = Operator(exam), (0.0, 1.0), [], []
     worth_it(operator, operator.usual(), operator.usual())
     for _ in range(SEEDS):
         inputs = operator.usual()
@@ -132,22 +132,23 @@ def _compared(exam, choose) -> str:
             claimed = inner(grads[name], direction)
             error = abs(claimed - slope.value)
             if not error <= slope.tolerance:
-                wrong.append(_where(operator, inputs, dy, grads, name, claimed, slope))
+                expected, bound = operator.entries(inputs, dy, grads, name)
+                wrong.append(_where(grads[name], expected, bound, name, claimed, slope))
+                found += _multiple(grads[name], expected, bound, name)
+                found = found or missing_path(operator, inputs, dy, grads, name)
             worst = _worse(worst, (error, slope.tolerance))
         if wrong:
-            raise _with_reading(
-                exam, f"{INPUTS}drawn by your inputs. {' '.join(wrong)}", inputs
-            )
+            words = f"{INPUTS}drawn by your inputs. {' '.join(wrong)}"
+            raise Wrong(words, diagnoses=[*found, *_read(exam, inputs)])
     return f"Slopes agree: {_largest(worst)}."
 
 
-def _with_reading(exam, words, inputs) -> Wrong:
-    """The Wrong of gradients, with what is read from the operator's text, once in a report."""
-    read = ()
-    if "read" not in exam.shared:
-        read = readings(exam.student.program(exam.task.entry), inputs)
+def _read(exam, inputs) -> list:
+    """What is read from the operator's text, once in a report."""
+    if "read" in exam.shared:
+        return []
     exam.shared["read"] = True
-    return Wrong(words, diagnoses=read)
+    return readings(exam.student.program(exam.task.entry), inputs)
 
 
 def _worse(*errors) -> tuple[float, float]:
@@ -159,14 +160,37 @@ def _largest(worst) -> str:
     return f"largest error {small(worst[0])}, allowed {small(worst[1])}"
 
 
-def _where(operator, inputs, dy, grads, name, claimed, slope) -> str:
+def _where(gradient, expected, bound, name, claimed, slope) -> str:
     """The entry that is furthest off, in words."""
-    expected, bound = operator.entries(inputs, dy, grads, name)
     which = f"The gradient for {name}, at "
-    words = compare(which, grads[name], expected, bound)[2]
+    words = compare(which, gradient, expected, bound)[2]
     if words:
         return words
     return f"Along a random direction of {name} the slope is {claimed:.9g}, central differences give {slope.value:.9g}."
+
+
+# Of the largest entry, how far off differences may be where a factor is named; of fewer entries it may be by chance.
+SHARP, FEW = 1e-5, 3
+
+
+def _multiple(gradient, expected, bound, name) -> list:
+    """A Diagnosis of a gradient that is a multiple of what is needed."""
+    size = np.abs(expected).max(initial=0)
+    if not np.max(bound, initial=0) < SHARP * size:
+        return []
+    times = round(inner(gradient, expected) / inner(expected, expected), 6)
+    if (
+        abs(times - 1) < SHARP
+        or not (np.abs(gradient - times * expected) <= SHARP * size).all()
+    ):
+        return []
+    key = {0.0: "zero", -1.0: "negated"}.get(times, "constant-factor")
+    if (
+        key == "constant-factor" and gradient.size < FEW
+    ):  # of few entries it may be by chance
+        return []
+    title = f"The gradient for {name} is {times:g} times what is needed"
+    return [named(key, title=title)]
 
 
 # So many times a random dy: what is clipped in backward shows at one size and not at another. It is a power of 2, by
@@ -202,7 +226,8 @@ def linear(exam) -> str:
             which_gradient = f"the gradient for {name}, at "
             if words := compare(which_gradient, got[name], expected, allowed)[2]:
                 nonlinear = "The backward is not linear in dy"
-                raise Wrong(f"{INPUTS}{which}. {nonlinear}: {words}")
+                key = [named("not-linear")]
+                raise Wrong(f"{INPUTS}{which}. {nonlinear}: {words}", diagnoses=key)
     return "The backward is linear in dy."
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ...checks.finite_difference import best_step, directional, inner
 from ...checks.tolerance import round_to
 from ..messages import Wrong
+from ..named import named
 from ..sandbox.student import Given, Request
 
 # Every entry is moved once or twice, so that more would take minutes.
@@ -112,7 +113,8 @@ class Operator:
         if len(outcome.values) != len(inputs.arrays):
             count = f"{len(outcome.values)} result{'s' * (len(outcome.values) != 1)}"
             needs = f"{len(inputs.arrays)}: one gradient for each of {names}"
-            raise Wrong(f"backward returned {count}, needs {needs}.")
+            key = [named("gradient-missing")]
+            raise Wrong(f"backward returned {count}, needs {needs}.", diagnoses=key)
         grads = {}
         for value, (name, array) in zip(
             outcome.values, inputs.arrays.items(), strict=True
@@ -241,7 +243,9 @@ def _check(name, value, library, dtype, shape=None):
         raise Wrong(f"{name} is {got}, needs {words}.")
     if shape is not None and tuple(facts["shape"]) != tuple(shape):
         got, needs = tuple(facts["shape"]), tuple(shape)
-        raise Wrong(f"{name} has shape {got}, needs {needs}, that of its input.")
+        key = "wrong-axis" if value.numbers.size != np.prod(needs) else "axis-of-one"
+        words = f"{name} has shape {got}, needs {needs}, that of its input."
+        raise Wrong(words, diagnoses=[named(key)])
     if facts["dtype"] != dtype:
         got = facts["dtype"]
         raise Wrong(f"{name} has dtype {got}, needs {dtype}, that of the inputs.")

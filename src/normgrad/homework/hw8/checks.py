@@ -32,6 +32,7 @@ class LayerOracle(FunctionOracle, StreamOracle):
     op: str = "gradients"
     dtypes: tuple[str, ...] = ("float32",)
     trial: type = StreamTrial
+    read_as: tuple[str, str] = ("layer_kernels", "contiguous")
 
     def request(
         self, trial, dtype="float64", layout="contiguous", op="gradients", **options
@@ -52,7 +53,7 @@ class LayerOracle(FunctionOracle, StreamOracle):
         return Request(
             op,
             (*asked.arguments, stream, *extra),
-            asked.options | {"cotangents": COTANGENTS},
+            asked.options | {"cotangents": COTANGENTS, "outputs": self.results[:2]},
         )
 
     def admit(self, request, outcome) -> None:
@@ -179,11 +180,11 @@ class Stack:
         )
         return cls(rng.standard_normal((rows, columns)), mixes, turns)
 
-    def gradients(self) -> list[np.ndarray]:
-        """The gradient at each place, by {eq}`res-fused-backward`."""
+    def gradients(self, times=1) -> list[np.ndarray]:
+        """The gradient at each place, by {eq}`res-fused-backward`; times: how often the stream goes past a norm."""
         stream, dy, places = 0.0, self.dy, []
         for k in reversed(range(len(self.mixes))):
-            stream = dy @ self.mixes[k] + stream
+            stream = dy @ self.mixes[k] + times * stream
             places.insert(0, stream)
             if k:
                 dy = stream @ self.turns[k - 1]
@@ -239,6 +240,18 @@ def returns_norms(exam) -> str:
     return "It returns one number for each place."
 
 
+def _recognized(stack, got) -> list:
+    """A Diagnosis of norms that are those of another stack, in another order, or squared."""
+    needed = norms(stack.gradients())
+    others = {
+        "order-reversed": needed[::-1],
+        "squared-norm": needed**2,
+        "stream-cut": norms(stack.gradients(times=0)),
+        "stream-twice": norms(stack.gradients(times=2)),
+    }
+    return [named(key) for key, value in others.items() if np.allclose(got, value)]
+
+
 def by_depth(depths):
     """A stage that compares the norms of stacks with so many branches."""
 
@@ -252,7 +265,7 @@ def by_depth(depths):
             )
             if words:
                 where = f"{INPUTS}{depth} branches between {depth + 1} norms"
-                raise Wrong(f"{where}. {words}")
+                raise Wrong(f"{where}. {words}", diagnoses=_recognized(stack, got))
             worst = max(worst, (error, allowed), key=lambda pair: pair[0] / pair[1])
         return f"Largest error {small(worst[0])}, allowed {small(worst[1])}."
 

@@ -13,4 +13,7 @@ operator without a norm's definitions the terms are those of its own symbols. `c
 returns a list of Diagnosis, in a process with limits, and gives [] for what takes too long. `tasks.Reads` says how a
 task is read, and `tasks.read(reads, entry, program, wrong)` is all of this for a task: wrong are the outputs that the
 contract has found wrong.
+
+Where no equation names a mistake, `kinds` tells by which inputs come out right (their shapes, their digits), and of an
+operator of the student's own `operators.missing_path` by which value of its forward the gradient takes for a constant.
 """

@@ -27,6 +27,9 @@ BELIEFS = {
     "factor-n": ("all; factor N", "all; factor 1/N", "wdy; factor N", "wdy; factor 1/N"),
     "divided-by-rows": ("any; factor N/M",),
     "rows-averaged": ("all; factor 1/M", "dw; factor 1/M", "db; factor 1/M"),
+    "residual-left-out": ("mean; added -mean(residual)", "squares; added -2 * mean(q * residual)",
+                          "squares; added mean(residual**2)",
+                          "squares; added -sum(residual) * sum(residual) / N**2"),
     "c2-added": ("c2; added -rstd * mean(wdy)",),
     "weight-missing": ("all; weight -1", "y; weight -1"),
     "weight-in-some-terms": ("any; weight -1",),
@@ -60,6 +63,7 @@ BELIEFS = {
     "wrong-axis": ("any; axis rows", "any; axis columns", "any; axis rows columns"),
     "bias-missing": ("bias; missing", "bias; sign", "bias; factor 2"),
     "bias-weighted": ("bias; weight +1",),
+    "eps-in-variance": ("eps; added eps",),
     "eps-missing": ("eps; missing",),
     "eps-placement": ("root; eps outside", "root; eps floor"),
     "root-missing": ("root; no root",),
@@ -130,5 +134,8 @@ def _keys(findings):
     rows = tuple(sorted(f"{finding.slot}; {finding.edit.key}" for finding in findings))
     if rows in TOGETHER:
         return [TOGETHER[rows]]
+    sums = [f.yours.sums for f in findings if f.slot == "dresidual_out" and f.yours]
+    if any(sums) and len(sums) == len(findings):
+        return ["dresidual-through-norm"]
     keys = [belief(finding) for finding in findings]
     return [] if "" in keys else list(dict.fromkeys(keys))

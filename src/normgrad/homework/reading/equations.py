@@ -65,7 +65,7 @@ def _equation(output, stored, definitions, root):
         right, yours = (terms_of(_plain(e, definitions)) for e in (head, stored))
         return _of_terms(output, yours, right), None
     own = None
-    if output == "rstd" or output == "y" and _is_opaque(yours):
+    if output == "rstd" or output == "y" and is_opaque(yours):
         own = _own_rstd(output, stored, definitions)
     if own is None:
         return _of_terms(output, yours, right), None
@@ -83,7 +83,7 @@ def _equation(output, stored, definitions, root):
 
 
 def _of_terms(output, yours, right):
-    findings = [] if _is_opaque(yours) else differences(output, yours, right)
+    findings = [] if is_opaque(yours) else differences(output, yours, right)
     text, needed = written(yours), written(right)
     return Equation(output, text if len(text) <= LONGEST else "", needed, findings)
 
@@ -100,7 +100,7 @@ def _plain(e, definitions):
     return Add.make_args(as_powers(nf(definitions.defs.unfold(e))))
 
 
-def _is_opaque(terms):
+def is_opaque(terms):
     """Whether a term has a root, a quotient or another function in it."""
     return any(_is_function(name) for term in terms for name in term.flat)
 

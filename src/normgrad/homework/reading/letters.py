@@ -164,13 +164,13 @@ def _of_places(yours, right, mine):
         words = f"{(before or within)[0]} stands {where} the sum"
         return [Edit(where, words)]
     if [total.axes for total in yours.sums] != [total.axes for total in right.sums]:
-        return [Edit("axes", "the sum runs over other letters")]
+        return [Edit("axes", "the sum runs over other indices")]
     if yours.product == right.product:
         return []
     arrays = sorted(mine)
     if len(arrays) == 2 and _renamed(yours.flat, *arrays) == right.flat:
         return [Edit("exchanged", f"{arrays[0]} and {arrays[1]} have changed places")]
-    return [Edit("letters", "it has another letter")]
+    return [Edit("letters", "it has another index")]
 
 
 def _renamed(flat, first, second):

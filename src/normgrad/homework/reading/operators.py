@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
-from inspect import signature
+from inspect import getsource, signature
+
+import numpy as np
 
 from ...mistakes.table import UNKNOWN
-from ..named import Diagnosis
+from ..named import Diagnosis, named
+from ..sandbox.student import Given, Request
+from . import held
 from .child import in_child
 
 SECONDS = 5
+WAYS, NEAR = 3, 1e-6  # directions, and how near differences of four points come
 LONGEST = 300  # characters of an expression that is still read by a person
 HINT = "Both were read from your text. Which step of forward does the difference leave out, or take twice?"
 
@@ -23,6 +28,39 @@ def readings(program, inputs) -> list[Diagnosis]:
     if roles is None:
         return []
     return in_child(lambda: _read(program, roles, inputs.library))
+
+
+def missing_path(operator, inputs, dy, grads, name) -> list[Diagnosis]:
+    """What a gradient takes for a constant: it is that of forward while one value, or two, are held.
+
+    Args:  operator: of the student; grads: its gradients; name: of the input whose gradient is wrong
+    """
+    arrays = {"dy": dy, **inputs.arrays}
+    ways = [operator.like(inputs.arrays[name]) for _ in range(WAYS)]
+    arrays |= {f"way {k}": way for k, way in enumerate(ways)}
+    kind = inputs.library
+    given = tuple(Given(key, array, kind=kind) for key, array in arrays.items())
+    options = {"source": getsource(held), "run": "held", "moved": name, "ways": WAYS}
+    outcome = operator.exam.student.call(
+        operator.exam.task.entry, Request("program", given, options)
+    )
+    if outcome.values is None:
+        return []
+    slopes = outcome.values[0].numbers
+    claimed = np.array([(grads[name] * way).sum() for way in ways])
+    size = np.abs(claimed).max() + np.abs(slopes[0]).max()
+    same = (np.abs(slopes - claimed) <= NEAR * size).all(1)
+    if same[0] or not outcome.facts["repeats"]:  # differences are off, or no formula
+        return []
+    for case in np.flatnonzero(same):
+        sites = outcome.facts["sites"][case]
+        if not sites[0][0]:
+            title = f"The gradient for {name} is right where {sites[0][1]} is 1"
+            return [named("factor-left-out", homework="hw7", title=title)]
+        texts = " and ".join(f"{text[:60]} (line {line})" for line, text in sites)
+        title = f"The way from {name} to y through {texts} is left out"
+        return [named("path-missing", title=title)]
+    return []
 
 
 def _roles(arrays) -> list[str] | None:

@@ -28,12 +28,16 @@ class Reads:
 
     Args:  outputs: what it returns; labels: {output: label}; norm: the options of normgrad.verify.norm
            library: of its arrays
+           inputs: {argument: what it is, as "x" or "(M,)"} of a function that is no norm
+           right: the homework whose solution it is compared with then
     """
 
     outputs: tuple[str, ...]
     labels: dict[str, str]
     norm: dict = field(default_factory=dict)
     library: str = "numpy"
+    inputs: dict[str, str] = field(default_factory=dict)
+    right: str = ""
 
 
 def read(reads: Reads, entry: str, program, wrong: Iterable[str]) -> list[Diagnosis]:
@@ -53,6 +57,8 @@ def read(reads: Reads, entry: str, program, wrong: Iterable[str]) -> list[Diagno
 
 
 def _read(reads, entry, program, wrong):
+    if reads.inputs:
+        return _read_plain(reads, entry, program, wrong)
     from ...verify import norm
     from ...verify.programs import verify_function
     from .beliefs import diagnoses
@@ -69,8 +75,7 @@ def _read(reads, entry, program, wrong):
         if own and is_one_pass(own.stored, definitions):
             return [named("one-pass-variance")]
     if verdict.line and not verdict.outputs:
-        title = f"{verdict.kind.capitalize()}: line {verdict.line}, {verdict.why}"
-        return [Diagnosis(UNKNOWN, title, UNREAD)]
+        return [_unread(verdict.kind, verdict.line, verdict.why)]
     if wrong and all(verdict.outputs.get(output) for output in wrong):
         return [Diagnosis(UNKNOWN, RIGHT, DIGITS)]
     for equation in equations_of(verdict, definitions, SECONDS / 2):
@@ -83,14 +88,36 @@ def _read(reads, entry, program, wrong):
     return shown
 
 
+def _unread(kind, line, why):
+    """What is said of a line that is not followed."""
+    return Diagnosis(UNKNOWN, f"{kind.capitalize()}: line {line}, {why}", UNREAD)
+
+
+def _read_plain(reads, entry, program, wrong):
+    """As _read, of a function that is no norm."""
+    from ...verify.arrays import NotTraced
+    from ...verify.verdict import NOT_READ
+    from ..solutions import solution
+    from .plain import differing
+
+    try:
+        shown = differing(reads, entry, program, solution(reads.right), wrong)
+    except NotTraced as reason:
+        return [_unread(NOT_READ, reason.line, str(reason))] if reason.line else []
+    return shown or [Diagnosis(UNKNOWN, RIGHT, DIGITS)]
+
+
 def is_one_pass(stored, definitions) -> bool:
     """Whether a norm that centres has the squares of x itself, or of x + residual, summed up."""
-    from sympy import Indexed, Sum
-
     from ...verify.difference import MEAN, X_HAT, i, j
 
-    if not definitions.defs.body(X_HAT[i, j]).has(MEAN):
-        return False
+    return definitions.defs.body(X_HAT[i, j]).has(MEAN) and sums_squares_of_x(stored)
+
+
+def sums_squares_of_x(stored) -> bool:
+    """Whether the squares of x itself, or of x + residual, are summed up."""
+    from sympy import Indexed, Sum
+
     for total in stored.atoms(Sum):
         base, power = total.function.as_base_exp()
         names = {str(part.base) for part in base.atoms(Indexed)}

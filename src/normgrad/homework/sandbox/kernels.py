@@ -481,9 +481,10 @@ def layer_kernels(target, arguments, options):
 
     Backward is handed what forward saved, so that torch's arithmetic on that is seen as well; "own" is true of both.
     """
-    ctx, count, values = Context(), len(options["cotangents"]), list(arguments.values())
+    ctx, count, names = Context(), len(options["cotangents"]), {}
 
     def forward(*inputs):
+        names.update(zip(map(id, inputs), arguments, strict=False))
         return _forward(target, ctx, inputs)
 
     def backward(*sent):
@@ -494,9 +495,16 @@ def layer_kernels(target, arguments, options):
             if gradient is not None
         ]
 
-    outputs, there = kernels(forward, dict(enumerate(values[:-count])), options, target)
-    sent = dict(enumerate([*values[-count:], *ctx.saved_tensors]))
+    own = dict(list(arguments.items())[:-count])
+    outputs, there = kernels(forward, own, options, target)
+    names |= zip(map(id, outputs), options["outputs"], strict=False)
+    saved = {names.get(id(t), str(k)): t for k, t in enumerate(ctx.saved_tensors)}
+    sent = dict(list(arguments.items())[-count:]) | saved
     gradients, back = kernels(backward, sent, options, target)
+    for launch in back["launches"]:
+        for argument in launch["arguments"].values():
+            if "result" in argument:
+                argument["result"] += len(outputs)
     facts = {name: there[name] + back[name] for name in ("launches", "torch")}
     return [*returned(outputs), *gradients], facts | {
         "own": there["own"] and back["own"]

@@ -397,7 +397,7 @@ def operator_second(target, arguments, options):
 KEPT_TEXT = 300
 
 
-def objects(kinds) -> dict:
+def objects_of(kinds) -> dict:
     """{name: SymPy object} of (name, kind) pairs: an indexed array, a letter for an index, or a length."""
     import sympy
 
@@ -426,67 +426,20 @@ def _entry(entry, arrays):
     return sympy.Rational(float(array[tuple(i - 1 for i in index)]))
 
 
-# SymPy's own way takes a sum with more terms than this.
-MOST_SUMMED = 100
-
-
 def _worth(expression, point, arrays):
-    """An expression at a point, numbers first: sums are carried out term by term, as SymPy does it with letters.
-
-    An entry that is not there, and a letter without a number, stay what they are.
-    """
-    import sympy
-    from sympy.concrete.expr_with_limits import ExprWithLimits
-
-    if isinstance(expression, sympy.Indexed):
-        entry = expression.func(
-            expression.base, *(_worth(i, point, arrays) for i in expression.indices)
-        )
-        value = _entry(entry, arrays)
-        return entry if value is None else value
-    if isinstance(expression, sympy.Sum):
-        points = _counted(expression.limits, point, arrays)
-        if points is not None:
-            return sympy.Add(
-                *(_worth(expression.function, part, arrays) for part in points)
-            )
-    if isinstance(
-        expression, (ExprWithLimits, sympy.Derivative, sympy.Subs, sympy.Lambda)
-    ):
-        done = expression.subs(point).doit()
-        values = {entry: _entry(entry, arrays) for entry in done.atoms(sympy.Indexed)}
-        return done.xreplace(
-            {entry: value for entry, value in values.items() if value is not None}
-        )
-    if not expression.args:
-        return point.get(expression, expression)
-    return expression.func(*(_worth(part, point, arrays) for part in expression.args))
-
-
-def _counted(limits, point, arrays):
-    """The points of a sum's terms; None where its ends are no numbers, or too far apart."""
+    """An expression at a point; an entry that is not there, and a letter without a number, stay what they are."""
     import sympy
 
-    points = [point]
-    for letter, *ends in reversed(limits):
-        further = []
-        for start in points:
-            ends_there = [_worth(end, start, arrays) for end in ends]
-            if len(ends) != 2 or not all(end.is_Integer for end in ends_there):
-                return None
-            low, high = map(int, ends_there)
-            if not 0 <= high - low + 1 <= MOST_SUMMED:
-                return None
-            further += [
-                start | {letter: sympy.Integer(value)} for value in range(low, high + 1)
-            ]
-        points = further
-    return points
+    done = expression.subs(point).doit()
+    values = {entry: _entry(entry, arrays) for entry in done.atoms(sympy.Indexed)}
+    return done.xreplace({e: value for e, value in values.items() if value is not None})
 
 
-def _number(expression, point, arrays, notes) -> float:
+def number_at(expression, point, arrays, notes=None) -> float:
     """The value at one point; NaN and a note where something is left that has none."""
     import sympy
+
+    notes = {"left": set(), "outside": set()} if notes is None else notes
 
     value = _worth(expression, point, arrays).doit()
     entries = value.atoms(sympy.Indexed)
@@ -573,7 +526,7 @@ def written(target, arguments, options):
     """
     import sympy
 
-    of_sympy = objects(options["kinds"])
+    of_sympy = objects_of(options["kinds"])
     fixed = {name: sympy.Integer(n) for name, n in options.get("at", {}).items()}
     result = target(*(of_sympy | fixed).values())
     results = [*result] if isinstance(result, sympy.Tuple) else returned(result)
@@ -588,7 +541,7 @@ def written(target, arguments, options):
             numbers.append(np.zeros(0))
             continue
         expression, notes = sympy.sympify(answer), {"left": set(), "outside": set()}
-        values = [_number(expression, point, arguments, notes) for point in points]
+        values = [number_at(expression, point, arguments, notes) for point in points]
         numbers.append(np.array(values))
         notes = {name: sorted(words)[:5] for name, words in notes.items()}
         forms.append(_described(expression, of_sympy) | notes)

@@ -8,6 +8,7 @@ import io
 import linecache
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -92,12 +93,25 @@ def _guarded(action):
         return None, told(error)
 
 
+def _imports(frame) -> bool:
+    """Whether a library is being imported, by the student's code or another library."""
+    while frame is not None and frame.f_code.co_filename.startswith(_libraries()):
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 @contextlib.contextmanager
 def _alarm(seconds, last):
     """Raises TimeUp in the main thread after so many seconds, and again should the student's code swallow it."""
     rings = []
 
-    def ring(*_):
+    def ring(_, frame):
+        if _imports(
+            frame
+        ):  # half a module would be there for good; the next ring is near
+            return
         rings.append(1)
         if last and len(rings) > MOST_RINGS:
             os._exit(LATE)
@@ -121,6 +135,8 @@ def _in_thread(action, seconds):
     thread = threading.Thread(target=lambda: done.append(_guarded(action)), daemon=True)
     thread.start()
     thread.join(seconds)
+    while thread.is_alive() and _imports(sys._current_frames().get(thread.ident)):
+        thread.join(AGAIN_SECONDS)
     if thread.is_alive():
         ctypes.pythonapi.PyThreadState_SetAsyncExc(
             ctypes.c_ulong(thread.ident), ctypes.py_object(TimeUp)

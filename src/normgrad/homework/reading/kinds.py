@@ -1,0 +1,98 @@
+"""What tells the inputs that come out right from the others, where nothing else names a mistake: digits and sizes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..messages import Wrong
+from ..named import named
+
+SHORT, SHORTER, ODD, LONG = (4, 16), (4, 64), (4, 17), (4, 1030)
+MANY, FIVE, SINGLE, SINGLE_ODD = (64, 16), (5, 16), (1, 16), (1, 17)
+# (key of the mistake, shapes of x for which all is right, a shape for which it is not), the first that fits
+BY_SIZE = (
+    ("padding-counted", (SHORT, SHORTER), ODD),
+    ("last-rows", (MANY,), FIVE),
+    ("many-rows", (SHORT,), MANY),
+    ("many-columns", (SHORT,), LONG),
+    ("rows-mixed", (SINGLE, SINGLE_ODD), SHORT),
+)
+NARROW = "float32"
+DRAWS = 3
+
+
+def told_apart(exam, evidence) -> list:
+    """A Diagnosis of wrong numbers by the inputs for which they are right; [] where these do not tell.
+
+    Args:  evidence: (output, numbers, trial) of each result that is wrong
+    """
+    if not hasattr(exam.task.oracle, "op"):  # there is no shape of x
+        return []
+    return (
+        _handed_on(exam, evidence) or _digits(exam, evidence) or _sizes(exam, evidence)
+    )
+
+
+def _handed_on(exam, evidence):
+    """Whether a wrong result is an input, which is no coincidence for random numbers."""
+    for output, numbers, trial in evidence:
+        for argument in exam.task.oracle.request(trial).arguments:
+            value = np.asarray(argument.value)
+            if value.size > 1 and np.array_equal(value, numbers):
+                title = f"{output} is {argument.name}, as it came in"
+                return [named("identity", title=title)]
+    return []
+
+
+def _digits(exam, evidence):
+    """Whether all results have the digits of float32, and some have not those that are asked for."""
+    if exam.base == NARROW:
+        return []
+    oracle, trials = exam.task.oracle, {id(trial): trial for *_, trial in evidence}
+    outputs, wrong = {output for output, *_ in evidence}, False
+    for trial in trials.values():
+        try:
+            results = exam.answers(trial)
+        except Wrong:
+            return []
+        allowed = oracle.expected(trial, NARROW)
+        for output, (value, bound) in oracle.expected(trial).items():
+            if output in outputs:
+                error = np.abs(results[output] - value)
+                if not (error <= allowed[output][1]).all():
+                    return []
+                wrong = wrong or (error > bound).any()
+    title = f"Right to the digits of {NARROW}, and not to those of {exam.base}"
+    return [named("narrow-arithmetic", title=title)] if wrong else []
+
+
+def _sizes(exam, evidence):
+    """The first of BY_SIZE that fits."""
+    names, tried = tuple({output: 0 for output, *_ in evidence}), {}
+
+    def is_right(shape):
+        if shape not in tried:
+            try:
+                exam.compare(_of_shape(exam, shape), names)
+                tried[shape] = True
+            except Wrong:
+                tried[shape] = False
+        return tried[shape]
+
+    if _of_shape(exam, SHORT)[0].case.x.shape != SHORT:  # it has no rows and columns
+        return []
+    for key, right, wrong in BY_SIZE:
+        if all(map(is_right, right)) and not is_right(wrong):
+            shapes = " and ".join(map(str, right))
+            title = f"Right for x of shape {shapes}, wrong for {wrong}"
+            return [named(key, title=title)]
+    return []
+
+
+def _of_shape(exam, shape):
+    """Some ordinary rows of a shape."""
+    draw = replace(exam.draw, rows=shape[0], columns=shape[1])
+    rngs = [exam.rng("sizes", str(k)) for k in range(DRAWS)]
+    return [exam.task.oracle.trials(rng, draw)[0] for rng in rngs]

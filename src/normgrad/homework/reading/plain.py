@@ -1,0 +1,121 @@
+"""A function that is no norm: each result as an equation in its arguments, beside that of the right program."""
+
+from __future__ import annotations
+
+from sympy import Add, Expr, Indexed, Max, S, Sum, cancel, evaluate, expand
+
+from ...mistakes.table import UNKNOWN
+from ...symbolic.notation import tensor
+from ...symbolic.proof import lettered
+from ...symbolic.symbols import M, i, j
+from ...verify.difference import MEAN, X
+from ...verify.functions import parameters_of, trace
+from ...verify.programs import entry, input_of
+from ..named import Diagnosis, named
+from .beliefs import MOST_SAID, UNNAMED, belief
+from .difference import differences
+from .equations import LONGEST, Q, is_opaque
+from .letters import normal
+from .tasks import sums_squares_of_x
+from .terms import terms_of, written
+
+N1, N2, MEAN1, MEAN2, COUNT, D = (
+    tensor(name, M)[i] for name in ("n1", "n2", "mean1", "mean2", "n", "d")
+)
+
+
+def results(program, name: str, inputs: dict) -> list[Expr]:
+    """Each result of a NumPy function as an expression at row i and column j.
+
+    Args:    program: a text or the function; inputs: {argument of the task: its shape or what it is}, in their order
+    Raises:  NotTraced, with the line that is not followed
+    """
+    names = parameters_of(program, name if isinstance(program, str) else "")[0]
+    roles = zip(names, inputs.items(), strict=False)
+    bound = {own: input_of(argument, role) for own, (argument, role) in roles}
+    traced = trace(program, bound, (), "numpy", name)
+    return [entry(value, (i, j)[: len(value.shape)]) for value in traced.outputs]
+
+
+def in_field_names(e: Expr) -> Expr:
+    """The expression with q + mean for x, d for mean2 - mean1, n for n1 + n2; a maximum that guards is left out."""
+    e = e.xreplace({part: _guarded(part) for part in e.atoms(Max)})
+    e = e.subs(N1 + N2, COUNT).xreplace({MEAN2: MEAN1 + D})
+    entries = {part for part in e.atoms(Indexed) if part.base == X}
+    e = e.xreplace({x: Q[x.indices] + MEAN[x.indices[0]] for x in entries})
+    e = expand(normal(e))
+    return e.xreplace({part: S.Zero for part in e.atoms(Sum) if _adds_up_to_0(part)})
+
+
+def _guarded(maximum):
+    """What a maximum with 0 or 1 is where it guards nothing."""
+    sides = [part for part in maximum.args if part not in (0, 1)]
+    return sides[0] if len(sides) == 1 else maximum
+
+
+def _adds_up_to_0(total):
+    """Whether it sums up the deviations of a row."""
+    return isinstance(total.function, Indexed) and total.function.base == Q
+
+
+def _is_zero(e):
+    return normal(e) == 0 or not e.has(Sum) and cancel(e) == 0
+
+
+def differing(reads, name, program, right, wrong) -> list[Diagnosis]:
+    """What is shown of the first wrong result whose equation is another one, or why it is not read.
+
+    Args:     reads: of the task; right: the text of the right program; wrong: the results that are wrong
+    Returns:  [] where the equations of all wrong results are right
+    """
+    with evaluate(True):
+        mine, needed = (results(text, name, reads.inputs) for text in (program, right))
+        sides = dict(zip(reads.outputs, zip(mine, needed, strict=True), strict=True))
+        for output, label in reads.labels.items():
+            if output in wrong:
+                yours, right = map(in_field_names, sides[output])
+                if not _is_zero((yours - right).xreplace({COUNT: N1 + N2})):
+                    return _shown(output, yours, right, label)
+                if output == "var" and sums_squares_of_x(
+                    mine[reads.outputs.index(output)]
+                ):
+                    return [named("one-pass-variance")]
+    return []
+
+
+def _shown(output, yours, right, label):
+    """What is shown of an equation that is another one; its name where each edit has the same one."""
+    findings = _findings(output, yours, right)
+    keys = {belief(finding) or _between(output, finding) for finding in findings}
+    key = keys.pop() if len(keys) == 1 else ""
+    title = f"The equation of {output} is another one"
+    shown = named(key) if key else Diagnosis(UNKNOWN, title, UNNAMED)
+    shown.implemented, shown.right = _written(output, yours), _written(output, right)
+    shown.difference = "; ".join(dict.fromkeys(map(str, findings[:MOST_SAID])))
+    shown.equation = label
+    return [shown]
+
+
+def _findings(output, yours, right):
+    if _is_opaque(yours):
+        return []
+    slots = "root" if output == "var" else output
+    return differences(slots, *(terms_of(Add.make_args(e)) for e in (yours, right)))
+
+
+def _is_opaque(e):
+    return is_opaque(terms_of(Add.make_args(e)))
+
+
+def _between(output, finding):
+    """The key of an edit of what the distance of two means adds to a merge."""
+    terms = [term for term in (finding.yours, finding.right) if term is not None]
+    far = all(term.flat["d"] for term in terms)
+    return {"squares": "merge-between", "mean": "merge-weights"}.get(output, "") * far
+
+
+def _written(output, e):
+    text = written(terms_of(Add.make_args(e)))
+    if _is_opaque(e) or len(text) > LONGEST:
+        text = lettered(e)[0]
+    return f"{output} = {text}" if len(text) <= LONGEST else ""
