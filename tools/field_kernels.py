@@ -33,6 +33,10 @@ PACKAGES = {
     "conch-triton-kernels": "1.3",
     "fla-core": "0.6.0",
     "flag-gems": "5.0.2",
+    "sglang": "0.5.23",
+    "amd-aiter": "0.1.7.post2.dev18",
+    "lightllm": "0.0.1",
+    "lightning-attn": "0.0.5",
 }
 KERNELS = Path(__file__).with_suffix(".json")
 

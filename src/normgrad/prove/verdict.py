@@ -189,7 +189,9 @@ class Verdict:
         words = f"**{kind.partition(':')[0]}**"
         if len(details) > 1:
             words += f": left \N{MINUS SIGN} right is ${latex(self._difference)}$"
-        return [words, *details[-1:]]
+        # In Markdown two stars begin bold letters.
+        points = [line.replace("**", "^").replace("*", " ") for line in details[-1:]]
+        return [words, *points]
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         return bundle(self, REFUTED if self.refuting else PROVED, self.seconds)
