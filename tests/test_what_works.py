@@ -282,9 +282,8 @@ FAILED_ONCE = (
 
 def kinds(uses):
     """A parameter for each use, of a kind of its own if it failed once."""
-    for use in uses:
-        marks = [pytest.mark.kind(use)] if use in FAILED_ONCE else []
-        yield pytest.param(use, marks=marks)
+    marks = {use: pytest.mark.kind(use) for use in FAILED_ONCE}
+    return [pytest.param(use, marks=marks.get(use, ())) for use in uses]
 
 
 @pytest.fixture(scope="module")
