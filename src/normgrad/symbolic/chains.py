@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from sympy import Expr, sympify
 
-from .conditions import side_conditions
 from .definitions import Defs
 from .notation import name_of
 from .proof import Proof, as_latex, prove
 from .render import printer, used_names
 from .witness import check_fixed
 
-DEFINITION, PROVED, FOLLOWS = "definition", "proved-for-every-n", "follows-from"
+DEFINITION, PROVED = "definition", "proved-for-every-n"
 
 Chain = tuple[Expr, ...]
 
@@ -26,7 +24,7 @@ class Equation:
 
     Args:  label: its name in the book; claim: one plain sentence that says what holds
            chains: the chains, every "=" of which is proved; defs: what the names in them stand for
-           kind: "proved-for-every-n", "definition", or "follows-from": worked out, but no theorem of its own
+           kind: "proved-for-every-n" or "definition"
            whys: a short reason per "=" of all the chains in order; may be empty
            holds_where: the condition of a branch, in words; empty when there is none
            wide: each left side stands on a line of its own, since with a right side beside it the line is too long
@@ -112,30 +110,13 @@ class Equation:
         sizes = tuple(sizes)
         return sum(check_fixed(lhs, rhs, sizes, self.defs) for lhs, rhs in self.steps)
 
-    @cached_property
-    def side_conditions(self) -> tuple[Expr, ...]:
-        """What must hold for the equation's sides to be defined."""
-        return side_conditions([e for chain in self.chains for e in chain], self.defs)
-
     def _repr_latex_(self):
         return f"$$\n{self.latex()}\n$$"
 
 
-def proved(
-    label: str,
-    claim: str,
-    defs: Defs | None,
-    start: Expr,
-    *steps: Expr | tuple[Expr, str],
-    **more,
-) -> Equation:
-    """An equation of one chain: a start and the steps from it, each an expression or (expression, why)."""
-    pairs = [step if isinstance(step, tuple) else (step, "") for step in steps]
-    chain = tuple(sympify(e) for e in (start, *[e for e, _ in pairs]))
-    whys = tuple(why for _, why in pairs)
-    return Equation(
-        label, claim, (chain,), defs or Defs(), whys=whys if any(whys) else (), **more
-    )
+def proved(label: str, claim: str, defs: Defs | None, *chain: Expr, **more) -> Equation:
+    """An equation of one chain: a start and the steps from it."""
+    return Equation(label, claim, (tuple(map(sympify, chain)),), defs or Defs(), **more)
 
 
 def definition(label: str, claim: str, defs: Defs, *names: Expr) -> Equation:

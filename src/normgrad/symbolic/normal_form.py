@@ -373,6 +373,14 @@ def _positive(base):
     return (base.is_Symbol or base.is_number) and bool(base.is_positive)
 
 
+def cleared_sides(left: Expr, right: Expr) -> tuple[Expr, tuple[Expr, Expr]]:
+    """(multiplier, (left, right)): two normal forms, multiplied by what clears both of denominators."""
+    tag = Dummy("tag", positive=True)  # keeps the sides apart
+    cleared, factors = clear(multiply_out(left - tag * right))
+    multiplier = Mul(*[factor**exponent for factor, exponent in factors])
+    return multiplier, (cleared.coeff(tag, 0), -cleared.coeff(tag, 1))
+
+
 def clear(e: Expr) -> tuple[Expr, list[tuple[Expr, int]]]:
     """A normal form times non-zero factors, as a polynomial in which no root is squared.
 

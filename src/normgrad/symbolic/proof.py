@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, count
 
-from sympy import Dummy, Expr, Mul, Poly, S, Sum, Symbol, evaluate
+from sympy import Expr, S, Sum, Symbol, evaluate
 from sympy.printing.str import StrPrinter
 
 from .admission import check_branches, check_expression
@@ -15,7 +15,7 @@ from .calculus import index_ranges, resolve
 from .conditions import side_conditions
 from .definitions import Defs, check_defs
 from .elementary import has_rules, in_basic_terms
-from .normal_form import clear, multiply_out, nf
+from .normal_form import clear, cleared_sides, multiply_out, nf
 from .notation import rename_bound
 from .patience import SECONDS, OutOfPatience, limited
 from .witness import Counterexample, counterexample
@@ -164,16 +164,13 @@ class Proof:
 
     def certificate(self) -> Certificate:
         """The polynomial that both sides become once denominators are cleared."""
-        tag = Dummy("tag")
         with evaluate(True):
-            left, right = map(nf, self.sides)
-            cleared, factors = clear(multiply_out(left - tag * right))
-            sums = sorted(cleared.atoms(Sum), key=str)
+            multiplier, (polynomial, _) = cleared_sides(*map(nf, self.sides))
+            sums = sorted(polynomial.atoms(Sum), key=str)
             letters = {
                 value: Symbol(f"S_{place}") for place, value in enumerate(sums, start=1)
             }
-            polynomial = Poly(cleared.xreplace(letters), tag).coeff_monomial(1)
-            multiplier = Mul(*[factor**exponent for factor, exponent in factors])
+            polynomial = polynomial.xreplace(letters)
         return Certificate(
             multiplier, polynomial, {letter: value for value, letter in letters.items()}
         )

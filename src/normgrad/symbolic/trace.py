@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sympy import Basic, Dummy, Expr, Mul, Sum, Symbol, evaluate
+from sympy import Basic, Expr, Sum, Symbol, evaluate
 
 from .admission import check_expression
 from .calculus import resolve
 from .definitions import Defs, check_defs
-from .normal_form import Reciprocal, Root, clear, multiply_out, nf
+from .normal_form import Reciprocal, Root, cleared_sides, nf
 from .notation import rename_bound
 from .render import latex, printer, used_names
 from .steps import has_bound_delta, has_constant, in_sums, split_terms
@@ -113,13 +113,7 @@ def trace(
             tuple(_steps(side, lambda e: defs.unfold(e, only))) for side in (lhs, rhs)
         )
         left, right = (nf(side[-1][1]) for side in sides)
-        # one factor must serve both sides: the tag keeps them apart while they are cleared together
-        tag = Dummy("tag", positive=True)
-        cleared, factors = clear(multiply_out(left - tag * right))
-        polynomials = cleared.coeff(tag, 0), -cleared.coeff(tag, 1)
-        return Trace(
-            sides, Mul(*[factor**exponent for factor, exponent in factors]), polynomials
-        )
+        return Trace(sides, *cleared_sides(left, right))
 
 
 def _steps(side, unfold):
