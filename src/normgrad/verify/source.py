@@ -16,9 +16,14 @@ PACKAGE = Path(__file__).parents[1]
 WRAPPERS = ("jit", "heuristics", "autotune", "libentry")
 # what may bind a name that is written nowhere
 HIDDEN = {
-    *("exec", "eval", "globals", "locals", "vars", "setattr", "delattr"),
-    *("modules", "__import__", "__builtins__", "__dict__", "__setattr__"),
+    *("exec", "eval", "globals", "locals", "vars"),
+    *("modules", "__import__", "__builtins__", "__dict__"),
 }
+SETTERS = ("setattr", "delattr", "__setattr__", "__delattr__")
+OWN = ("self", "ctx")
+# what makes another function of a function, under whatever name it is held
+PARTS = ("fn", "src", "_src", "__code__", "__globals__", "__defaults__")
+LIBRARIES = ("triton", "triton.language", "math")
 DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
@@ -27,6 +32,15 @@ def root_of(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return getattr(node, "id", "")
+
+
+def _only_asked(tree):
+    """The id of each expression of which no more than an attribute is asked."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield id(node.value)
+        elif getattr(getattr(node, "func", None), "id", "") in ("hasattr", "getattr"):
+            yield from map(id, node.args)
 
 
 class Source:
@@ -45,6 +59,7 @@ class Source:
         self.hidden = ""
         tree = ast.parse(text)
         self._read(tree)
+        self._asked = set(_only_asked(tree))
         for node in ast.walk(tree):
             self._look_for_hidden(node)
         self._files: dict[Path, Source] = {}
@@ -95,10 +110,19 @@ class Source:
                 word in HIDDEN
             ):
                 self.hidden = word
-            case ast.Attribute(ctx=ast.Store() | ast.Del()):
+            case ast.Attribute(attr=part, ctx=ast.Store() | ast.Del()):
                 root = root_of(node)
-                if root in {**self.functions, **self.imports, **self.constants}:
+                known = root in {**self.functions, **self.imports, **self.constants}
+                if known or part in PARTS and root not in OWN:
                     self.hidden = f"an attribute of {root}"
+            case ast.Call(func=called, args=args):
+                name = getattr(called, "id", getattr(called, "attr", ""))
+                if name in SETTERS and not (args and root_of(args[0]) in OWN):
+                    self.hidden = name
+            case ast.Name(id=name, ctx=ast.Load()) if id(node) not in self._asked:
+                for path, _ in self.imports.get(name, ()):
+                    if path in LIBRARIES or path.endswith((".tl", ".triton")):
+                        self.hidden = f"what {name} is handed to"
 
     def _imported(self, name, path, level):
         self.imports.setdefault(name, []).append((path, level))
