@@ -112,8 +112,8 @@ class Source:
                 self.hidden = word
             case ast.Attribute(attr=part, ctx=ast.Store() | ast.Del()):
                 root = root_of(node)
-                known = root in {**self.functions, **self.imports, **self.constants}
-                if known or part in PARTS and root not in OWN:
+                of_text = root in {**self.functions, **self.imports, **self.constants}
+                if of_text or part in PARTS and root not in OWN:
                     self.hidden = f"an attribute of {root}"
             case ast.Call(func=called, args=args):
                 name = getattr(called, "id", getattr(called, "attr", ""))
@@ -136,11 +136,11 @@ class Source:
 
     def function(self, name: str) -> ast.FunctionDef | None:
         """The one function of a name, also where a decorator is applied to it later; NotRead where there are two."""
-        found = self.functions.get(name, [])
-        if not found:
+        definitions = self.functions.get(name, [])
+        if not definitions:
             return None
         self._check_names(name)
-        if len(found) > 1 or name in self.imports:
+        if len(definitions) > 1 or name in self.imports:
             raise NotRead(f"{name} is defined more than once")
         for value in self.constants.get(name, []):
             arguments = getattr(value, "args", [])
@@ -148,7 +148,7 @@ class Source:
                 raise NotRead(f"{name} is assigned again")
         for wrapper in self.wrappers(name):
             self._check_wrapper(wrapper, name)
-        return found[0]
+        return definitions[0]
 
     def wrappers(self, name: str) -> list[ast.expr]:
         """The decorators of a function, and what is called with it later."""
@@ -177,17 +177,17 @@ class Source:
     def constant(self, name: str) -> ast.expr | None:
         """The value that a name is assigned, where that is once."""
         self._check_names(name)
-        found = self.constants.get(name, [])
-        if len(found) > 1 or found and name in self.imports:
+        values = self.constants.get(name, [])
+        if len(values) > 1 or values and name in self.imports:
             raise NotRead(f"{name} is assigned more than once")
-        return found[0] if found else None
+        return values[0] if values else None
 
     def imported(self, name: str) -> tuple[str, Source | None]:
         """(the path of an imported name, the file that it is from, where that is found)."""
-        found = self.imports[name]
-        if len({path.rpartition(".")[2] for path, _ in found}) > 1:
+        paths = self.imports[name]
+        if len({path.rpartition(".")[2] for path, _ in paths}) > 1:
             raise NotRead(f"{name} is imported as different things")
-        path, level = found[0]
+        path, level = paths[0]
         return path, self._file(path.rpartition(".")[0], level)
 
     def _file(self, module, level):
