@@ -20,6 +20,7 @@ from verify_kernels import (
     KERNELS,
     REBOUND,
     ROW,
+    UNCHANGED,
     UNDEFINED,
 )
 
@@ -63,7 +64,7 @@ ROW_LAUNCH = KERNELS["a program for each row"][1:]
 
 def test_a_kernel_with_a_helper_and_with_decorators_that_change_nothing_is_proved():
     assert verdict(HELPED, *ROW_LAUNCH)
-    assert verdict(HELPED + "\ninv = triton.jit(inv)\n", *ROW_LAUNCH)
+    assert verdict(HELPED + "\ninv = triton.jit(inv)\n" + UNCHANGED, *ROW_LAUNCH)
     tuned = "triton.autotune(configs=[triton.Config({}, num_warps=4)], key=['n_cols'])"
     block = "triton.heuristics({'B': lambda a: triton.next_power_of_2(a['n_cols'])})"
     assert verdict(ROW.replace("@", f"@{tuned}\n@{block}\n@"), *ROW_LAUNCH)

@@ -729,6 +729,12 @@ REBOUND = [
     "setattr(tl, 'sqrt', tl.exp)",
     "import sys\nsys.modules[__name__].inv = inv2",
     "tl.sqrt = tl.exp",
+    "def patch(library):\n    library.sqrt = library.exp\n\npatch(tl)",
+    "def patch(library):\n    setattr(library, 'sqrt', tl.exp)\n\npatch(tl)",
+    "def patch(function):\n    function.fn = inv2.fn\n\npatch(inv)",
+    "def patch(function):\n    object.__setattr__(function, 'fn', inv2.fn)\n\npatch(inv)",
+    "library = tl\nlibrary.sqrt = tl.exp",
+    "for library in (tl,):\n    library.sqrt = tl.exp",
     "triton.language.sqrt = triton.language.exp",
     "inv.fn = inv2",
     "inv = jit(inv2)",
@@ -736,6 +742,15 @@ REBOUND = [
     "inv = other.replace(inv)",
     "kernel = triton.heuristics({'eps': lambda args: 0.0})(kernel)",
 ]
+UNCHANGED = """
+class Options:
+    def __init__(self, rows):
+        object.__setattr__(self, "rows", rows)
+        self.fn = rows
+
+
+FAST = getattr(tl, "rsqrt", None) is not None
+"""
 # Decorators above triton.jit that leave another kernel, or contradict the binding.
 DECORATORS = [
     "inv2",

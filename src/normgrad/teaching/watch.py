@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -79,11 +80,11 @@ class Launch:
         parts = [np.zeros((0, 3), np.int64)]
         for access in self.accesses:
             touched = np.unique(access.touched[self.inside(access)])
-            who, what = (
-                np.full_like(touched, one)
-                for one in (access.program, kinds.index(access.kind))
+            who, kind_of = (
+                np.full_like(touched, number)
+                for number in (access.program, kinds.index(access.kind))
             )
-            parts.append(np.stack([touched, who, what], -1))
+            parts.append(np.stack([touched, who, kind_of], -1))
         rows = np.unique(np.concatenate(parts), axis=0)
         several = np.unique(rows[:, :2], axis=0)[:, 0]
         shared, programs = np.unique(several, return_counts=True)
@@ -94,14 +95,17 @@ class Launch:
         for address in shared[
             (programs > 1) & np.isin(shared, changed) & np.isin(shared, plain)
         ]:
-            found = rows[
+            rows_at = rows[
                 np.searchsorted(rows[:, 0], address) : np.searchsorted(
                     rows[:, 0], address, "right"
                 )
             ]
             yield (
                 int(address),
-                *(tuple(found[found[:, 2] == kind, 1].tolist()) for kind in range(3)),
+                *(
+                    tuple(rows_at[rows_at[:, 2] == kind, 1].tolist())
+                    for kind in range(3)
+                ),
             )
 
 
@@ -144,9 +148,9 @@ class Seen:
         for launch in self.launches:
             for address, loads, stores, updates in launch.races():
                 argument = next(
-                    one
-                    for one in launch.arguments
-                    if one.holds(np.array([address])).any()
+                    candidate
+                    for candidate in launch.arguments
+                    if candidate.holds(np.array([address])).any()
                 )
                 programs = numbers((*loads, *updates)), numbers((*stores, *updates))
                 rows.append(
@@ -207,23 +211,23 @@ class Seen:
                         places = merged(
                             [((to.name,), to.index(int(address))) for address in inside]
                         )
-                        what = ", ".join(place for _, place in places)
-                        rows.append((launch.kernel, access.program, access.kind, what))
+                        where = ", ".join(place for _, place in places)
+                        rows.append((launch.kernel, access.program, access.kind, where))
         return Table("access", ("kernel", "program", "does", "place"), rows)
 
     def arguments(self) -> Table:
         """Bytes by argument: (argument, bytes loaded, bytes stored, bytes that it has), over all launches."""
-        found, sizes = {}, {}
+        moved, sizes = {}, {}
         for launch in self.launches:
-            for access in filter(lambda one: one.touched.size, launch.accesses):
+            for access in filter(lambda access: access.touched.size, launch.accesses):
                 to = launch.argument(access)
                 sizes[to.name] = to.bytes
-                sides = found.setdefault(to.name, {"load": 0, "store": 0})
+                sides = moved.setdefault(to.name, {"load": 0, "store": 0})
                 for side in sides:
                     sides[side] += access.size * access.touched.size * access.does(side)
         rows = [
             (name, sides["load"], sides["store"], sizes[name])
-            for name, sides in found.items()
+            for name, sides in moved.items()
         ]
         return Table("argument", ("argument", "loaded", "stored", "it has"), rows)
 
@@ -288,6 +292,8 @@ class _Watcher:
             return mask
         from triton.runtime.interpreter import TensorHandle
 
+        if mask is None:
+            mask = TensorHandle(np.ones(pointers.data.shape, bool), pointers.dtype)
         (x, y, z), (_, ny, nz) = builder.grid_idx, builder.grid_dim
         size = pointers.get_element_ty().primitive_bitwidth // 8
         addresses, lanes = np.broadcast_arrays(
@@ -329,6 +335,15 @@ class _Watcher:
                 programs.end()
 
 
+# (a method of the interpreter's, kind of access, where its pointers stand, where its mask, if it has one)
+ACCESSES = (
+    ("create_masked_load", "load", 0, 1),
+    ("create_masked_store", "store", 0, 2),
+    ("create_atomic_rmw", "atomic", 1, 3),
+    ("create_atomic_cas", "atomic", 0, None),
+)
+
+
 @contextlib.contextmanager
 def watch(at_once: bool = False):
     """A context that watches the Triton kernels launched in it; its value is a Seen.
@@ -342,54 +357,27 @@ def watch(at_once: bool = False):
 
     if not INTERPRETED:
         raise RuntimeError(COMPILED)
-    from triton.runtime.interpreter import GridExecutor, TensorHandle
-    from triton.runtime.interpreter import InterpreterBuilder as Builder
+    from triton.runtime.interpreter import GridExecutor, InterpreterBuilder
 
     watcher, call = _Watcher(at_once), GridExecutor.__call__
-    load, store = Builder.create_masked_load, Builder.create_masked_store
-    update, exchange = Builder.create_atomic_rmw, Builder.create_atomic_cas
 
-    def watched_load(self, pointers, mask, *rest):
-        return load(self, pointers, watcher.mask("load", self, pointers, mask), *rest)
+    def watched(original, kind, pointers_at, mask_at):
+        def access(builder, *values):
+            parts, pointers = list(values), values[pointers_at]
+            mask = None if mask_at is None else values[mask_at]
+            allowed = watcher.mask(kind, builder, pointers, mask)
+            if mask is not None:
+                parts[mask_at] = allowed
+            return original(builder, *parts)
 
-    def watched_store(self, pointers, value, mask, *rest):
-        return store(
-            self, pointers, value, watcher.mask("store", self, pointers, mask), *rest
-        )
+        return access
 
-    def watched_update(self, how, pointers, value, mask, *rest):
-        return update(
-            self,
-            how,
-            pointers,
-            value,
-            watcher.mask("atomic", self, pointers, mask),
-            *rest,
-        )
+    def launched(executor, *args, **kwargs):
+        return watcher.launched(executor, call, args, kwargs)
 
-    def watched_exchange(self, pointers, *rest):
-        watcher.mask(
-            "atomic",
-            self,
-            pointers,
-            TensorHandle(np.ones(pointers.data.shape, bool), pointers.dtype),
-        )
-        return exchange(self, pointers, *rest)
-
-    GridExecutor.__call__ = lambda self, *args, **kwargs: watcher.launched(
-        self, call, args, kwargs
-    )
-    Builder.create_masked_load, Builder.create_masked_store = (
-        watched_load,
-        watched_store,
-    )
-    Builder.create_atomic_rmw, Builder.create_atomic_cas = (
-        watched_update,
-        watched_exchange,
-    )
-    try:
+    with contextlib.ExitStack() as replaced:
+        replaced.enter_context(patch.object(GridExecutor, "__call__", launched))
+        for name, *how in ACCESSES:
+            access = watched(getattr(InterpreterBuilder, name), *how)
+            replaced.enter_context(patch.object(InterpreterBuilder, name, access))
         yield watcher.seen
-    finally:
-        GridExecutor.__call__ = call
-        Builder.create_masked_load, Builder.create_masked_store = load, store
-        Builder.create_atomic_rmw, Builder.create_atomic_cas = update, exchange

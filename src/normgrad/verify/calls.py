@@ -92,15 +92,15 @@ class Calls(Expressions):
             return super().value_Call(node, local)
         return self._meaning(name, *self.arguments(node, local))
 
-    def call(self, target, given, named):
+    def call(self, target, args, named):
         """What a function of the text, or of a library, returns."""
         if isinstance(target, Function):
-            return self.inlined(target, given, named)
+            return self.inlined(target, args, named)
         if not isinstance(target, Qualified):
             raise NotRead("what is called is no function")
-        return self._library(target.path, [*(target.bound or ()), *given], named)
+        return self._library(target.path, [*(target.bound or ()), *args], named)
 
-    def _library(self, path, given, named):
+    def _library(self, path, args, named):
         home, name = path.rpartition(".")[::2]
         name = {"builtins.float": "number", "builtins.min": "minimum"}.get(path, name)
         inside = path.removeprefix("triton.language.")
@@ -112,9 +112,9 @@ class Calls(Expressions):
                 raise NotRead(f"{path}: this function is not read")
             self.assumed[f"{path} is what triton.language calls {name}"] = None
         if name in FUNCTIONS:
-            if named or len(given) != 1:
+            if named or len(args) != 1:
                 raise NotRead(f"{name}: its arguments are not read")
-            value = self.number(given[0])
+            value = self.number(args[0])
             if name in ("log", "rsqrt"):
                 self.sums.needs(value, POSITIVE)
             if name in ("sqrt", "sqrt_rn"):
@@ -124,17 +124,17 @@ class Calls(Expressions):
         if method is None:
             raise NotRead(f"{path}: this function is not read")
         try:
-            inspect.signature(method).bind(*given, **named)
+            inspect.signature(method).bind(*args, **named)
         except TypeError as reason:
             raise NotRead(f"{name}: {reason}") from None
-        return method(*given, **named)
+        return method(*args, **named)
 
-    def _meaning(self, name, given, named):
+    def _meaning(self, name, args, named):
         names, text = self.launch.meanings[name]
-        if len(given) < len(names) or named:
+        if len(args) < len(names) or named:
             raise NotRead(f"{name}: its arguments do not fit what it is said to return")
         self.assumed[f"{name}({', '.join(names)}) is {text}"] = None
-        local = dict(zip(names, given, strict=False))
+        local = dict(zip(names, args, strict=False))
         return self.evaluate(ast.parse(text, mode="eval").body, local)
 
     # dtypes

@@ -16,9 +16,14 @@ PACKAGE = Path(__file__).parents[1]
 WRAPPERS = ("jit", "heuristics", "autotune", "libentry")
 # what may bind a name that is written nowhere
 HIDDEN = {
-    *("exec", "eval", "globals", "locals", "vars", "setattr", "delattr"),
-    *("modules", "__import__", "__builtins__", "__dict__", "__setattr__"),
+    *("exec", "eval", "globals", "locals", "vars"),
+    *("modules", "__import__", "__builtins__", "__dict__"),
 }
+SETTERS = ("setattr", "delattr", "__setattr__", "__delattr__")
+OWN = ("self", "ctx")
+# what makes another function of a function, under whatever name it is held
+PARTS = ("fn", "src", "_src", "__code__", "__globals__", "__defaults__")
+LIBRARIES = ("triton", "triton.language", "math")
 DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
@@ -27,6 +32,15 @@ def root_of(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return getattr(node, "id", "")
+
+
+def _only_asked(tree):
+    """The id of each expression of which no more than an attribute is asked."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            yield id(node.value)
+        elif getattr(getattr(node, "func", None), "id", "") in ("hasattr", "getattr"):
+            yield from map(id, node.args)
 
 
 class Source:
@@ -45,6 +59,7 @@ class Source:
         self.hidden = ""
         tree = ast.parse(text)
         self._read(tree)
+        self._asked = set(_only_asked(tree))
         for node in ast.walk(tree):
             self._look_for_hidden(node)
         self._files: dict[Path, Source] = {}
@@ -95,10 +110,19 @@ class Source:
                 word in HIDDEN
             ):
                 self.hidden = word
-            case ast.Attribute(ctx=ast.Store() | ast.Del()):
+            case ast.Attribute(attr=part, ctx=ast.Store() | ast.Del()):
                 root = root_of(node)
-                if root in {**self.functions, **self.imports, **self.constants}:
+                of_text = root in {**self.functions, **self.imports, **self.constants}
+                if of_text or part in PARTS and root not in OWN:
                     self.hidden = f"an attribute of {root}"
+            case ast.Call(func=called, args=args):
+                name = getattr(called, "id", getattr(called, "attr", ""))
+                if name in SETTERS and not (args and root_of(args[0]) in OWN):
+                    self.hidden = name
+            case ast.Name(id=name, ctx=ast.Load()) if id(node) not in self._asked:
+                for path, _ in self.imports.get(name, ()):
+                    if path in LIBRARIES or path.endswith((".tl", ".triton")):
+                        self.hidden = f"what {name} is handed to"
 
     def _imported(self, name, path, level):
         self.imports.setdefault(name, []).append((path, level))
@@ -112,11 +136,11 @@ class Source:
 
     def function(self, name: str) -> ast.FunctionDef | None:
         """The one function of a name, also where a decorator is applied to it later; NotRead where there are two."""
-        found = self.functions.get(name, [])
-        if not found:
+        definitions = self.functions.get(name, [])
+        if not definitions:
             return None
         self._check_names(name)
-        if len(found) > 1 or name in self.imports:
+        if len(definitions) > 1 or name in self.imports:
             raise NotRead(f"{name} is defined more than once")
         for value in self.constants.get(name, []):
             arguments = getattr(value, "args", [])
@@ -124,7 +148,7 @@ class Source:
                 raise NotRead(f"{name} is assigned again")
         for wrapper in self.wrappers(name):
             self._check_wrapper(wrapper, name)
-        return found[0]
+        return definitions[0]
 
     def wrappers(self, name: str) -> list[ast.expr]:
         """The decorators of a function, and what is called with it later."""
@@ -153,17 +177,17 @@ class Source:
     def constant(self, name: str) -> ast.expr | None:
         """The value that a name is assigned, where that is once."""
         self._check_names(name)
-        found = self.constants.get(name, [])
-        if len(found) > 1 or found and name in self.imports:
+        values = self.constants.get(name, [])
+        if len(values) > 1 or values and name in self.imports:
             raise NotRead(f"{name} is assigned more than once")
-        return found[0] if found else None
+        return values[0] if values else None
 
     def imported(self, name: str) -> tuple[str, Source | None]:
         """(the path of an imported name, the file that it is from, where that is found)."""
-        found = self.imports[name]
-        if len({path.rpartition(".")[2] for path, _ in found}) > 1:
+        paths = self.imports[name]
+        if len({path.rpartition(".")[2] for path, _ in paths}) > 1:
             raise NotRead(f"{name} is imported as different things")
-        path, level = found[0]
+        path, level = paths[0]
         return path, self._file(path.rpartition(".")[0], level)
 
     def _file(self, module, level):

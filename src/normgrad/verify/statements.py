@@ -73,7 +73,7 @@ class Reader(Calls):
         self.run(Function(self.source, self.source.function(kernel)), local)
         return self.memory.left()
 
-    def inlined(self, function: Function, given, named):
+    def inlined(self, function: Function, args, named):
         """What a function returns."""
         line = self.line
         if self.depth == DEEPEST:
@@ -83,7 +83,7 @@ class Reader(Calls):
         defaults = defaults_of(function.node.args)
         defaults = {name: self.evaluate(node, {}) for name, node in defaults.items()}
         self.source = before
-        local = bound_arguments(function.node.args, given, named, defaults)
+        local = bound_arguments(function.node.args, args, named, defaults)
         value = self.run(function, local)
         self.depth -= 1
         self.line = line
