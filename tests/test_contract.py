@@ -48,15 +48,17 @@ def covered(points, key=dict):
 
 
 def test_every_pair_is_in_the_set():
-    wanted = pairwise.pairs(covering.FACTORS, covering.allowed)
-    found = covered(point for point in covering.points() if point not in covering.ROWS)
-    assert found == wanted and len(wanted) == 12255
+    needed = pairwise.pairs(covering.FACTORS, covering.allowed)
+    in_points = covered(
+        point for point in covering.points() if point not in covering.ROWS
+    )
+    assert in_points == needed and len(needed) == 12255
     assert all(covering.allowed(point) for point in covering.points())
     # What is not asked for cannot be made.
-    for (one, a), (other, b) in (
-        tuple(pair) for pair in pairwise.pairs(covering.FACTORS) - wanted
+    for (first_factor, a), (second_factor, b) in (
+        tuple(pair) for pair in pairwise.pairs(covering.FACTORS) - needed
     ):
-        assert not covering.allowed({one: a, other: b})
+        assert not covering.allowed({first_factor: a, second_factor: b})
 
 
 # Dtypes: what no point asks for
@@ -138,9 +140,9 @@ def test_triton_launches_on_the_slices_themselves(heads, torch_rng, monkeypatch)
 
     tensors, parameters = slices(torch_rng), vectors(torch_rng, heads)
     requested = []
-    for given in (tensors, [t.contiguous() for t in tensors]):
+    for arrays in (tensors, [t.contiguous() for t in tensors]):
         with watch() as accesses:
-            run("triton", heads, *given, *parameters)
+            run("triton", heads, *arrays, *parameters)
         requested.append(accesses.requested)
     assert requested[0] == requested[1]
     with watch() as accesses:
