@@ -73,5 +73,3 @@ def test_the_stacks_are_their_definition(stacks, torch_rng):
         assert (
             stack_function(x, [layer], [own]) - expected
         ).abs().max() <= 256 * unit_roundoff("float64") * expected.abs().max()
-
-

@@ -70,5 +70,3 @@ def test_scalars_dead_lines_and_square_inputs():
     adjoint_lines[tensor("L")] = defs.line(tensor("L"))[1]
     prove(Partial(tensor("L"), x[j]), tensor("dx", N)[j], adjoint_lines)
     prove(Partial(tensor("L"), a[j, k]), tensor("dA", N, N)[j, k], adjoint_lines)
-
-
