@@ -18,9 +18,9 @@ ROWS = "mean v m z k s"
 VOCABULARY = {
     **vars(sympy),
     **vars(symbolic),
-    **dict(zip("ijru", index(*"ijru"), strict=True)),
+    **dict(zip("ijrl", index(*"ijrl"), strict=True)),
     **{name: tensor(name, M, N) for name in MATRICES.split()},
-    **{name: tensor(name, N) for name in ("w", "b", "dw", "db")},
+    **{name: tensor(name, N) for name in ("w", "b", "u", "dw", "db")},
     **{name: tensor(name, M) for name in ROWS.split()},
     **{name: tensor(name, M, positive=True) for name in ("rstd", "norm", "D")},
     "M": M,
@@ -55,16 +55,16 @@ def beside(name):
     return re.sub("^#.*\n", "", text, flags=re.M)
 
 
-def arguments_of(name, letters="ij", more=()):
+def arguments_of(name, letters="ij", more=(), defs=None):
     """The arguments of Fused for a layer of the table.
 
-    Args:  letters: of the rows and of the columns; more: further lines
+    Args:  letters: of the rows and of the columns; more: further lines; defs: where they go
     """
     head, *lines = BLOCKS[name].splitlines()
     renamed = dict(zip("ij", letters, strict=True))
     lines = [re.sub(r"\b[ij]\b", lambda m: renamed[m[0]], line) for line in lines]
     outputs, _, scalars = head.partition("; ")
-    defs = Defs()
+    defs = Defs() if defs is None else defs
     for left, formula in definitions([*lines, *more]):
         defs[left] = formula
     return {
@@ -128,5 +128,6 @@ IN_TORCH = {
     "tempered_softmax": lambda x, a: torch.softmax(a * x, -1),
     "centred_twice": centred_twice,
     "one_line": lambda x, w: layer_norm(x, w, None, 0.05),
+    "three_vectors": lambda x, w, b, u: w * x / (of_sum(x**2) + 1) + b + u * x**2,
     "pooled": lambda x, b: (x + b).mean(-1),
 }

@@ -108,8 +108,8 @@ class Reader:
         """The next token, which is one of those that are expected; of several, each in its turn."""
         token = self.peek()
         if expected and token not in expected:
-            rest = " ".join(self.tokens[self.at :][:12])
-            raise Unreadable(f"{token!r} at {rest!r}, needs {expected}")
+            following = " ".join(self.tokens[self.at :][:12])
+            raise Unreadable(f"{token!r} at {following!r}, needs {expected}")
         self.at += 1
         return token
 

@@ -204,9 +204,9 @@ def changed_somewhere(e, draw):
     whole = isinstance(e, (Indexed, KroneckerDelta)) or not e.args
     if whole or draw.random() < 0.3:
         return changed(e, draw)
-    place = draw.randrange(1 if isinstance(e, (Sum, Partial)) else len(e.args))
+    position = draw.randrange(1 if isinstance(e, (Sum, Partial)) else len(e.args))
     parts = list(e.args)
-    parts[place] = changed_somewhere(parts[place], draw)
+    parts[position] = changed_somewhere(parts[position], draw)
     return e.func(*parts)
 
 

@@ -70,28 +70,6 @@ def test_ledger_entries():
     assert [e["label"] for e in bundle[ledger.MIME]] == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    "labels, because, error, message",
-    [
-        (
-            (),
-            "why",
-            ValueError,
-            "labels: got none, needs the equations that eq follows from",
-        ),
-        (("eq",), "why", ValueError, "eq cannot follow from itself"),
-        (("a",), " ", ValueError, "because: got ' ', needs the reason in one line"),
-        (("a",), "one\ntwo", ValueError, "needs the reason in one line"),
-        ((3,), "why", TypeError, "labels: got int"),
-    ],
-)
-def test_an_equation_follows_from_named_ones_for_a_reason(
-    labels, because, error, message
-):
-    with pytest.raises(error, match=message):
-        ledger.follows("eq", *labels, because=because)
-
-
 def test_a_registered_equation_that_follows_is_worked_out(monkeypatch):
     from normgrad.symbolic import equation, registry
 

@@ -93,8 +93,8 @@ def summed(name):
 def test_the_reduction_adds_the_partial_sums_of_all_programs(which, output):
     partial = f"{output}_partial"
     binding = {f"{partial}_ptr": T(partial, "i, j"), f"{output}_ptr": Out("total", "j")}
-    other = {"second_ptr": T("second", "j")} if which == 0 else {}
-    binding |= other | {"programs": M, "N": N, "ROWS": ROWS, "BLOCK": COLUMNS}
+    second = {"second_ptr": T("second", "j")} if which == 0 else {}
+    binding |= second | {"programs": M, "N": N, "ROWS": ROWS, "BLOCK": COLUMNS}
     helpers = {"cast(value, DTYPE)": "value"}
     file, grid = FOLDER / "reduction.py", ("column tiles", which)
     assert verify(

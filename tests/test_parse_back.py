@@ -127,9 +127,9 @@ def test_signs_stand_in_brackets():
 
 def random_expression(draw):
     """A sum of an expression, of its derivative, and of one that holds something fixed."""
-    e, other, local = (grow(draw, depth, functions=()) for depth in (3, 2, 2))
+    e, derived, local = (grow(draw, depth, functions=()) for depth in (3, 2, 2))
     held = Local(local, tensor("s"), (tensor("v"),))
-    return e + Partial(other, TENSORS["x"][i]) * held
+    return e + Partial(derived, TENSORS["x"][i]) * held
 
 
 @pytest.mark.parametrize("seed", range(300))

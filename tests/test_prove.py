@@ -224,7 +224,7 @@ def test_python_3_10_reads_by_executing():
     """A frame whose code has no positions; `executing` finds the call."""
     import sys
 
-    seen = []
+    texts = []
 
     def call(*values):
         frame = sys._getframe(1)
@@ -239,12 +239,12 @@ def test_python_3_10_reads_by_executing():
         with pytest.MonkeyPatch.context() as patch:
             executing = source.executing
             patch.setattr(source, "executing", lambda _: executing(frame))
-            seen.extend(typed_arguments(Frame, values))
+            texts.extend(typed_arguments(Frame, values))
 
     t = sympy.symbols("t")
     call(t + 1, 2 * t)
-    assert [text for _, text in seen] == ["t + 1", "2 * t"]
-    assert seen[0][0].args == (t, 1)
+    assert [text for _, text in texts] == ["t + 1", "2 * t"]
+    assert texts[0][0].args == (t, 1)
 
 
 REASONS = [
@@ -282,10 +282,10 @@ def test_several_chains_stand_below_one_another(space):
     assert kind == "refuted" and text.startswith(
         "refuted at step 3: rstd**2 * v = 1 + eps"
     )
-    given = dict(
+    names = dict(
         space, both=run("derive((mean, mean), (diff(mean, x[j]), 1 / N))", dict(space))
     )
-    used = run("derive(2 * diff(mean, x[j]), 2 / N, both)", given)
+    used = run("derive(2 * diff(mean, x[j]), 2 / N, both)", names)
     assert used.lines[-1].reason == "substituted"
     assert answer("derive((mean, mean), (v,))", space)[0] == "refused"
 

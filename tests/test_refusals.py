@@ -77,7 +77,7 @@ def test_a_bad_value_is_refused(error, columns):
     for arguments in more:
         changed |= read(arguments)
     with pytest.raises(error, match=f"^{argument}: {words}"):
-        subject.call(subject.given | changed)
+        subject.call(subject.base | changed)
 
 
 @pytest.mark.parametrize(("tokens", "heads"), [(1, 65536), (2**31 // 3, 3)])
@@ -184,7 +184,7 @@ SENSE = {
 )
 def test_nonsense_is_refused_in_words(name, argument):
     subject = wiring.SUBJECTS[name]
-    arguments = subject.given
+    arguments = subject.base
     sense = SENSE.get(f"{name}, {argument}", SENSE.get(argument, "")).split(" | ")
     arrays = name.startswith("numpy_ref") and argument not in ("spec", "saved")
     said_of = r"[\w. \[\]]+" if argument in MEASURES else rf"{argument}[\[\]\d]*"

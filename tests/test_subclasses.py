@@ -38,7 +38,7 @@ def mesh():
 PLACES = [
     (name, argument)
     for name, subject in wiring.SUBJECTS.items()
-    for argument, value in subject.given.items()
+    for argument, value in subject.base.items()
     if isinstance(value, torch.Tensor)
     and not name.startswith(("residual.naive", "residual.fused_post"))
 ]
@@ -51,9 +51,9 @@ def _tensors(rng):
 
 def _refused(name, argument, convert):
     """The words in which a function refuses one of its tensors in another type."""
-    given = wiring.SUBJECTS[name].given
+    arguments = wiring.SUBJECTS[name].base
     with pytest.raises(TypeError) as caught:
-        wiring.SUBJECTS[name].call(given | {argument: convert(given[argument])})
+        wiring.SUBJECTS[name].call(arguments | {argument: convert(arguments[argument])})
     return str(caught.value)
 
 
@@ -69,7 +69,8 @@ ALONE = "(weight|bias|residual): got a tensor of one process, needs a DTensor on
 
 
 @pytest.mark.parametrize(
-    ("name", "argument"), [place for place in PLACES if place != ("l2_norm", "input")]
+    ("name", "argument"),
+    [position for position in PLACES if position != ("l2_norm", "input")],
 )
 def test_a_dtensor_among_others_is_refused(name, argument, mesh):
     """A process would normalize its rows, or take its part of a weight for the whole."""
@@ -80,28 +81,29 @@ def test_a_dtensor_among_others_is_refused(name, argument, mesh):
             t, mesh, [Shard(1) if t.dim() > 1 else Replicate()]
         ),
     )
-    other = rf"{argument}: got torch\.distributed.*\.DTensor, {SUBCLASS}"
-    assert re.match(ALONE if argument == "input" else other, words)
+    refusal = rf"{argument}: got torch\.distributed.*\.DTensor, {SUBCLASS}"
+    assert re.match(ALONE if argument == "input" else refusal, words)
 
 
 def test_a_dtensor_on_another_mesh_is_refused(torch_rng, mesh):
-    given, square = _tensors(torch_rng), init_device_mesh("cpu", (1, 1))
-    x = distribute_tensor(given["x"], mesh, [Shard(0)])
-    weight = distribute_tensor(given["weight"], square, [Replicate()] * 2)
+    arguments, square = _tensors(torch_rng), init_device_mesh("cpu", (1, 1))
+    x = distribute_tensor(arguments["x"], mesh, [Shard(0)])
+    weight = distribute_tensor(arguments["weight"], square, [Replicate()] * 2)
     with pytest.raises(
         ValueError, match=r"^weight: got a DTensor on .*, needs .*, the mesh of input"
     ):
         normgrad.rms_norm(x, 4, weight, backend="torch")
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_a_cotangent_of_a_subclass_is_refused(place, torch_rng):
-    given = _tensors(torch_rng)
-    x = given["x"].requires_grad_()
-    outputs = normgrad.add_rms_norm(x, given["residual"], 4, backend="torch")
-    cotangents = [given["x"].detach(), given["residual"]]
-    cotangents[place] = _named(cotangents[place])
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_cotangent_of_a_subclass_is_refused(position, torch_rng):
+    arguments = _tensors(torch_rng)
+    x = arguments["x"].requires_grad_()
+    outputs = normgrad.add_rms_norm(x, arguments["residual"], 4, backend="torch")
+    cotangents = [arguments["x"].detach(), arguments["residual"]]
+    cotangents[position] = _named(cotangents[position])
     with pytest.raises(
-        TypeError, match=f"^{('dy', 'dresidual_out')[place]}: got .*Named, {SUBCLASS}"
+        TypeError,
+        match=f"^{('dy', 'dresidual_out')[position]}: got .*Named, {SUBCLASS}",
     ):
         torch.autograd.grad(outputs, x, cotangents)

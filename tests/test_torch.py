@@ -31,28 +31,28 @@ def _close(got, expected):
     assert (got - expected).abs().max() <= bound
 
 
+# A call of ours, and the same in torch.
+CALLS = {
+    "layer_norm(x, 5, weight, bias": "F.layer_norm(x, (5,), weight, bias)",
+    "rms_norm(x, (5,), weight": "F.rms_norm(x, (5,), weight)",
+    "rms_norm(x, (3, 5), None, 1e-3": "F.rms_norm(x, (3, 5), None, 1e-3)",
+    "l2_norm(x, dim=1": "F.normalize(x, dim=1)",
+    "add_layer_norm(x, residual, 5, weight, bias": "F.layer_norm(p, (5,), weight, bias)",
+    "add_rms_norm(x, residual, 5, weight": "F.rms_norm(p, (5,), weight)",
+}
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_values_are_torchs(tensors, backend):
+@pytest.mark.parametrize("call", CALLS)
+def test_values_are_torchs(tensors, call, backend):
     x, residual, weight, bias = tensors
-    _close(
-        normgrad.layer_norm(x, 5, weight, bias, backend=backend),
-        F.layer_norm(x, (5,), weight, bias),
-    )
-    _close(
-        normgrad.rms_norm(x, (5,), weight, backend=backend), F.rms_norm(x, (5,), weight)
-    )
-    _close(
-        normgrad.rms_norm(x, (3, 5), None, 1e-3, backend=backend),
-        F.rms_norm(x, (3, 5), None, 1e-3),
-    )
-    _close(normgrad.l2_norm(x, dim=1, backend=backend), F.normalize(x, dim=1))
-    y, residual_out = normgrad.add_layer_norm(
-        x, residual, 5, weight, bias, backend=backend
-    )
-    assert torch.equal(residual_out, x + residual)
-    _close(y, F.layer_norm(x + residual, (5,), weight, bias))
-    y, residual_out = normgrad.add_rms_norm(x, residual, 5, weight, backend=backend)
-    _close(y, F.rms_norm(x + residual, (5,), weight))
+    p = x + residual
+    names = {"x": x, "residual": residual, "weight": weight, "bias": bias, "p": p}
+    y = eval(f"normgrad.{call}, backend={backend!r})", globals(), names)
+    if call.startswith("add"):
+        y, residual_out = y
+        assert torch.equal(residual_out, p)
+    _close(y, eval(CALLS[call], globals(), names))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
@@ -61,13 +61,10 @@ def test_rms_norms_default_eps_is_torchs(dtype):
         pytest.skip("torch 2.6 takes the epsilon of the input's dtype")
     x = torch.full((1, 4), 1e-3, dtype=dtype)
     # float32's machine epsilon moves a mean square of 1e-6 by a tenth, a 16-bit one would swallow it.
-    ours, theirs = (
-        normgrad.rms_norm(x, 4, backend="torch").double(),
-        F.rms_norm(x, (4,)).double(),
-    )
-    assert (ours - theirs).abs().max() <= 4 * torch.finfo(
-        dtype
-    ).eps * theirs.abs().max()
+    ours = normgrad.rms_norm(x, 4, backend="torch").double()
+    theirs = F.rms_norm(x, (4,)).double()
+    room = 4 * torch.finfo(dtype).eps * theirs.abs().max()
+    assert (ours - theirs).abs().max() <= room
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -93,10 +90,8 @@ def test_one_output_alone_carries_gradients(tensors, backend):
     dx, dresidual, dw, db = torch.autograd.grad(
         residual_out, inputs, dy, retain_graph=True
     )
-    assert torch.equal(dx, dy)
-    assert torch.equal(dresidual, dy)
-    assert not dw.any()
-    assert not db.any()
+    assert torch.equal(dx, dy) and torch.equal(dresidual, dy)
+    assert not dw.any() and not db.any()
     expected = torch.autograd.grad(
         F.layer_norm(x + residual, (5,), weight, bias), inputs, dy
     )

@@ -28,23 +28,23 @@ ALL = (*PLAIN, "second", "tangents", "nested tangents", "compiled")
 
 @dataclass(frozen=True)
 class Change:
-    """A variation of one argument: its other value, and what is given besides, before the change and after it."""
+    """A variation of one argument: its other value, and what is passed besides, before the change and after it."""
 
     value: object
-    given: dict = field(default_factory=dict)
+    base: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Subject:
     """What has arguments, how it is called, and a Change of each of them.
 
-    Args:  target: what has the signature; call: arguments -> (outputs, parameters); given: {argument: value}
+    Args:  target: what has the signature; call: arguments -> (outputs, parameters); base: {argument: value}
            changes: {argument: Change}; contexts: where the rows are run
     """
 
     target: Callable
     call: Callable
-    given: dict
+    base: dict
     changes: dict
     contexts: tuple[str, ...] = PLAIN
 
@@ -134,7 +134,7 @@ REASONS = {
 UNVARIED = ("heads",)
 
 
-def _function(target, *tensors, given=None, contexts=PLAIN, **changes):
+def _function(target, *tensors, base=None, contexts=PLAIN, **changes):
     """A function of torch tensors that returns a tensor or several; `changes` are its own, beside COMMON."""
 
     def call(arguments):
@@ -147,7 +147,7 @@ def _function(target, *tensors, given=None, contexts=PLAIN, **changes):
     return Subject(
         target,
         call,
-        {**_tensors(*tensors), **backend, **(given or {})},
+        {**_tensors(*tensors), **backend, **(base or {})},
         {**_other(*tensors), **COMMON, **reshaped, **changes},
         contexts,
     )
@@ -172,8 +172,8 @@ def _module(nn, name, wrapped):
         tensors = [arguments[name].to(device) for name in inputs]
         return _outputs(module(*tensors)), list(norm.parameters())
 
-    given = {"normalized_shape": 4, "backend": "torch", **_tensors(*inputs)}
-    return Subject(getattr(nn, name), call, given, CONSTRUCTOR)
+    base = {"normalized_shape": 4, "backend": "torch", **_tensors(*inputs)}
+    return Subject(getattr(nn, name), call, base, CONSTRUCTOR)
 
 
 def _forward(module, norm, *inputs):
@@ -194,14 +194,14 @@ def _stack(target, norms, final, changed):
         parameters = [parameter for norm in used for parameter in norm.parameters()]
         return _outputs(target(**arguments)), parameters
 
-    given = {"x": TENSORS["input"], "layers": [torch.tanh, torch.sin], "norms": norms}
+    base = {"x": TENSORS["input"], "layers": [torch.tanh, torch.sin], "norms": norms}
     changes = {
         "x": Change(OTHER["input"]),
         "layers": Change([torch.tanh, torch.cos]),
         "norms": Change([norms[0], changed]),
         "final_norm": Change(changed),
     }
-    return Subject(target, call, given | final, changes)
+    return Subject(target, call, base | final, changes)
 
 
 def _arrays(tensors):
@@ -209,7 +209,7 @@ def _arrays(tensors):
     return {"x": arrays.pop("input"), **arrays}
 
 
-def _numpy(target, names, given, changes):
+def _numpy(target, names, base, changes):
     """A function of the reference, whose result has the outputs under these names."""
 
     def call(arguments):
@@ -217,7 +217,7 @@ def _numpy(target, names, given, changes):
         arrays = _outputs(tuple(getattr(result, name) for name in names))
         return [torch.from_numpy(np.asarray(array)) for array in arrays], []
 
-    return Subject(target, call, given, changes, ("outputs",))
+    return Subject(target, call, base, changes, ("outputs",))
 
 
 @cache
@@ -293,12 +293,12 @@ def subjects(package):
         "NormSpec": Subject(
             package.NormSpec, spec_call, {**TENSORS, **defaults}, of_spec, ALL
         ),
-        "layer_norm": function["layer_norm"]("input", "weight", "bias", given=shaped),
-        "rms_norm": function["rms_norm"]("input", "weight", given=shaped),
+        "layer_norm": function["layer_norm"]("input", "weight", "bias", base=shaped),
+        "rms_norm": function["rms_norm"]("input", "weight", base=shaped),
         "l2_norm": function["l2_norm"]("input", dim=Change(-2), eps=Change(3.0)),
-        "add_layer_norm": function["add_layer_norm"](*TENSORS, given=shaped),
+        "add_layer_norm": function["add_layer_norm"](*TENSORS, base=shaped),
         "add_rms_norm": function["add_rms_norm"](
-            "input", "residual", "weight", given=shaped
+            "input", "residual", "weight", base=shaped
         ),
         "nn.LayerNorm": _module(nn, "LayerNorm", False),
         "nn.RMSNorm": _module(nn, "RMSNorm", False),
@@ -348,7 +348,7 @@ def subjects(package):
             f"teaching.double_backward.layer_norm, {way}": _function(
                 double_backward.layer_norm,
                 *("weight", "bias"),
-                given={"way": way, "x": TENSORS["input"]},
+                base={"way": way, "x": TENSORS["input"]},
                 contexts=(*PLAIN, "second"),
                 x=Change(OTHER["input"]),
             )
@@ -475,7 +475,7 @@ def _run(package, subject, context, arguments):
 def _base(package, name, context):
     """What comes out where nothing is changed."""
     subject = subjects(package)[name]
-    return _run(package, subject, context, subject.given)
+    return _run(package, subject, context, subject.base)
 
 
 def _same(first, second):
@@ -508,15 +508,15 @@ def matters(package, row):
         return True
     change = subject.changes[argument]
     before, notes = _base(package, name, context)
-    arguments = subject.given | change.given
-    if change.given:
+    arguments = subject.base | change.base
+    if change.base:
         before, notes = _run(package, subject, context, arguments)
     arguments[argument] = change.value
     after, other_notes = _run(package, subject, context, arguments)
     if argument == "backend":
         # Other kernels may give the same bits: each of the calls, forward and backward, is made elsewhere.
         pairs = zip(notes, other_notes, strict=True)
-        return bool(notes) and all(note != other for note, other in pairs)
+        return bool(notes) and all(note != after_note for note, after_note in pairs)
     same = len(before) == len(after) and all(map(_same, before, after))
     return not same or notes != other_notes
 

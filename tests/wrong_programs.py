@@ -5,7 +5,6 @@ derivatives, fused layers, layouts, reports and the book.
 """
 
 import csv
-from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -16,25 +15,17 @@ import pytest
 import torch
 import wiring
 from copies import listed
+from fused_layers import IN_TORCH, arguments_of
 
 from normgrad.checks.tolerance import unit_roundoff
 
 ROUNDINGS = 64
 
 
-def fused(package: str, line: Callable):
-    """A fused layer y = line(x, x_hat, vectors) of one mean square, and its module of letters."""
-    symbolic = import_module(f"{package}.symbolic")
-    M, N, (i, j) = symbolic.dim("M"), symbolic.dim("N"), symbolic.index("i", "j")
-    x, y, g, x_hat = (symbolic.tensor(name, M, N) for name in ("x", "y", "g", "x_hat"))
-    w, b, u = (symbolic.tensor(name, N) for name in ("w", "b", "u"))
-    rstd = symbolic.tensor("rstd", M, positive=True)
-    defs = symbolic.Defs()
-    size = symbolic.mean(N, lambda r: x[i, r] ** 2) + 1
-    defs[rstd[i]] = 1 / size
-    defs[x_hat[i, j]] = x[i, j] * rstd[i]
-    defs[y[i, j]] = line(x[i, j], x_hat[i, j], g[i, j], w[j], b[j], u[j])
-    return import_module(f"{package}.fused").Fused(defs, [y[i, j]], name="layer")
+def fused(package, name):
+    """A fused layer of fused_layers.txt."""
+    defs = import_module(f"{package}.symbolic").Defs()
+    return import_module(f"{package}.fused").Fused(**arguments_of(name, defs=defs))
 
 
 def normal(*shape, seed=1):
@@ -51,32 +42,27 @@ def same(result, expected, dtype="float64"):
 
 
 def three_vectors(package):
-    layer = fused(package, lambda x, x_hat, g, w, b, u: w * x_hat + b + u * x * x)
-    x = normal(3, 5)
-    vectors = {
-        name: normal(5, seed=2 + n).requires_grad_() for n, name in enumerate("wbu")
-    }
-    dy = normal(3, 5, seed=9)
-    expected = (
-        vectors["w"] * x / ((x * x).mean(-1, keepdim=True) + 1)
-        + vectors["b"]
-        + vectors["u"] * x * x
+    layer, dy = fused(package, "three_vectors"), normal(3, 5, seed=9)
+    vectors = {name: normal(5, seed=2 + n) for n, name in enumerate("wbu")}
+    inputs = {"x": normal(3, 5), **vectors}
+    leaves = [t.requires_grad_() for t in inputs.values()]
+    grads, right = (
+        torch.autograd.grad(norm(**inputs), leaves, dy)
+        for norm in (layer, IN_TORCH["three_vectors"])
     )
-    leaves = list(vectors.values())
-    grads = torch.autograd.grad(layer(x=x, **vectors), leaves, dy)
-    for grad, right in zip(
-        grads, torch.autograd.grad(expected, leaves, dy), strict=True
-    ):
-        same(grad, right)
+    for result, expected in zip(grads, right, strict=True):
+        same(result, expected)
 
 
 def two_dtypes(package):
-    layer = fused(package, lambda x, x_hat, g, w, b, u: x_hat + g)
-    x, g = normal(2, 3).to(torch.bfloat16), normal(2, 3, seed=2).float()
-    wide = x.float()
-    y = layer(x=x, g=g)
+    layer = fused(package, "add_layer_norm")
+    x, (w, b) = normal(2, 3, seed=2).float(), normal(2, 3, seed=3).float()
+    inputs = {"x": x, "residual": normal(2, 3).bfloat16()}
+    inputs |= {"w": w, "b": b, "eps": 0.1}
+    y, _ = layer(**inputs)
     assert y.dtype == torch.float32
-    same(y, wide / ((wide * wide).mean(-1, keepdim=True) + 1) + g, "float32")
+    inputs["residual"] = inputs["residual"].float()
+    same(y, IN_TORCH["add_layer_norm"](**inputs)[0], "float32")
 
 
 def eps_of_two_dtypes(package):

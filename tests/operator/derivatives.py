@@ -175,18 +175,18 @@ def _within(title, got, expected, bound, dtype, lost=False):
 def check_mapped(
     backend: TorchBackend,
     case: Case,
-    other: Case,
+    second_case: Case,
     spec: NormSpec,
     dtype: str | Dtypes,
     rng: np.random.Generator,
 ) -> None:
     """torch.func.vmap over the inputs that move, of outputs and gradients: each slice is held to the contract.
 
-    Args:     other: the case with other inputs where they move, the second slice; rng: draws the mapped axes
+    Args:     second_case: the case with other inputs where they move, the second slice; rng: draws the mapped axes
     Raises:   AssertionError that names the output, the place, the value and the bound
     """
     dtypes = Dtypes.of(dtype)
-    slices = [case.rounded(dtypes), other.rounded(dtypes)]
+    slices = [case.rounded(dtypes), second_case.rounded(dtypes)]
     tensors = [backend.tensors(part, dtypes) for part in slices]
     first = {name: t for name, t in tensors[0].items() if t is not None}
     names = [name for name in INPUTS if name in first]
@@ -210,8 +210,8 @@ def check_mapped(
 
     # What is not mapped has the same value for every slice; out_dims repeats it.
     results = torch.func.vmap(with_gradients, in_dims=tuple(axes))(*arguments)
-    for place, part in enumerate(slices):
-        arrays = [t[place].double().resolve_neg().numpy() for t in results]
+    for number, part in enumerate(slices):
+        arrays = [t[number].double().resolve_neg().numpy() for t in results]
         named = dict(zip(("y", "residual_out", *names), arrays, strict=True))
         for name in {"y", "residual_out", *MATRICES} & {*named}:
             named[name] = named[name].reshape(part.x.shape)

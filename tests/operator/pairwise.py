@@ -15,19 +15,13 @@ Point = dict[str, Hashable]
 Factors = Mapping[str, Sequence[Hashable]]
 
 
-def _always(_point) -> bool:
-    return True
-
-
-def pairs(
-    factors: Factors, allowed: Callable[[Point], bool] = _always
-) -> set[frozenset]:
+def pairs(factors: Factors, allowed: Callable[[Point], bool]) -> set[frozenset]:
     """Every allowed pair of levels of two factors, as frozenset({(factor, level), (factor, level)})."""
     return {
-        frozenset({(one, a), (other, b)})
-        for one, other in combinations(factors, 2)
-        for a, b in product(factors[one], factors[other])
-        if allowed({one: a, other: b})
+        frozenset({(first, a), (second, b)})
+        for first, second in combinations(factors, 2)
+        for a, b in product(factors[first], factors[second])
+        if allowed({first: a, second: b})
     }
 
 
@@ -63,9 +57,8 @@ def chosen(points: Sequence[Point], *keys: Callable[[Point], Point]) -> list[Poi
 
 def cover(
     factors: Factors,
-    allowed: Callable[[Point], bool] = _always,
-    whole: Sequence[str] = (),
-    seed: int = 0,
+    allowed: Callable[[Point], bool],
+    whole: Sequence[str],
 ) -> list[Point]:
     """Points that cover every allowed pair of levels; the factors in `whole` meet in every combination of theirs.
 
@@ -73,10 +66,10 @@ def cover(
     that adds the most missing pairs to the levels chosen so far.
 
     Args:     factors: {name: levels}; allowed: takes a part of a point, and says whether some point has that part;
-              whole: names of factors; seed: settles ties, so that the set is the same at every call
+              whole: names of factors
     Raises:   ValueError where a part that is allowed cannot be made a point
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)  # settles ties, the same at every call
     names = list(factors)
     starts = np.cumsum([0, *(len(factors[name]) for name in names)])
     span = {
@@ -125,7 +118,7 @@ def cover(
 
     for levels in product(*(factors[name] for name in whole)):
         part = dict(zip(whole, levels, strict=True))
-        if whole and allowed(part):
+        if allowed(part):
             add(part)
     level_of = [(name, level) for name in names for level in factors[name]]
     while missing.any():
