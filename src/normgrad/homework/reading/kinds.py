@@ -102,10 +102,9 @@ def _of_shape(exam, shape):
 def _rows(exam, evidence):
     """Which rows do not reach a sum over the rows: with a cotangent in one row alone, the others are right."""
     for output, _, trial in evidence:
-        dy = trial.case.dy
         if output not in ("dw", "db"):
             continue
-        wrong = []
+        dy, wrong = trial.case.dy, []
         for row in range(len(dy)):
             own = np.zeros_like(dy)
             own[row] = dy[row]
