@@ -54,6 +54,17 @@ Y_OUT = "return (x_hat * wide(weight) + wide(bias)).to(x.dtype)"
 
 # {what was written: (task, edits of the reference, the names that the report gives, the stage that fails)}
 WRONG = {
+    "a row is left out": (
+        "layernorm-backward",
+        [("db = dy.sum(0)\n    return", "db = dy[1:].sum(0)\n    return")],
+        "rows-left-out",
+        "db",
+    ),
+    "results swapped, of an operator": (
+        "norm-project",
+        [("return dx, dweight, dbias", "return dx, dbias, dweight")],
+        "results-swapped",
+    ),
     "a division by 8": (
         "rmsnorm-backward",
         [(C1, C1.replace(".mean(-1", ".sum(-1") + " / 8")],

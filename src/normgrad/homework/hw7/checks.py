@@ -134,6 +134,7 @@ def _compared(exam, choose) -> str:
             if not error <= slope.tolerance:
                 expected, bound = operator.entries(inputs, dy, grads, name)
                 wrong.append(_where(grads[name], expected, bound, name, claimed, slope))
+                found += _exchanged(grads, expected, bound, name)
                 found += _multiple(grads[name], expected, bound, name)
                 found = found or missing_path(operator, inputs, dy, grads, name)
             worst = _worse(worst, (error, slope.tolerance))
@@ -171,6 +172,15 @@ def _where(gradient, expected, bound, name, claimed, slope) -> str:
 
 # Of the largest entry, how far off differences may be where a factor is named; of fewer entries it may be by chance.
 SHARP, FEW = 1e-5, 3
+
+
+def _exchanged(grads, expected, bound, name) -> list:
+    """A Diagnosis where another gradient is what this one has to be."""
+    for other, gradient in grads.items():
+        if other != name and gradient.shape == expected.shape:
+            if (np.abs(gradient - expected) <= bound).all() and expected.any():
+                return [named("results-swapped")]
+    return []
 
 
 def _multiple(gradient, expected, bound, name) -> list:

@@ -30,9 +30,10 @@ def told_apart(exam, evidence) -> list:
     """
     if not hasattr(exam.task.oracle, "op"):  # there is no shape of x
         return []
-    return (
-        _handed_on(exam, evidence) or _digits(exam, evidence) or _sizes(exam, evidence)
-    )
+    for told in (_handed_on, _digits, _sizes, _rows):
+        if found := told(exam, evidence):
+            return found
+    return []
 
 
 def _handed_on(exam, evidence):
@@ -96,3 +97,26 @@ def _of_shape(exam, shape):
     draw = replace(exam.draw, rows=shape[0], columns=shape[1])
     rngs = [exam.rng("sizes", str(k)) for k in range(DRAWS)]
     return [exam.task.oracle.trials(rng, draw)[0] for rng in rngs]
+
+
+def _rows(exam, evidence):
+    """Which rows do not reach a sum over the rows: with a cotangent in one row alone, the others are right."""
+    for output, _, trial in evidence:
+        if output not in ("dw", "db"):
+            continue
+        dy, wrong = trial.case.dy, []
+        for row in range(len(dy)):
+            own = np.zeros_like(dy)
+            own[row] = dy[row]
+            moved = replace(trial, case=replace(trial.case, dy=own))
+            try:
+                exam.compare([moved], (output,))
+            except Wrong:
+                wrong.append(str(row))
+        if 0 < len(wrong) < len(dy):
+            rows = f"row{'s' * (len(wrong) > 1)} {', '.join(wrong)} of {len(dy)}"
+            title = (
+                f"{output} is wrong in what {rows} add{'s' * (len(wrong) == 1)} to it"
+            )
+            return [named("rows-left-out", title=title)]
+    return []

@@ -625,9 +625,10 @@ def warm_up(libraries) -> None:
             def backward(ctx, dy):
                 return 2 * ctx.saved_tensors[0] * dy
 
-        x = torch.ones((), requires_grad=True)
-        (dx,) = grad(Square.apply(x), x, create_graph=True)
-        grad(dx, x)
+        # With cotangents of a shape: to compare shapes, torch imports SymPy.
+        x, dy = torch.ones(2, requires_grad=True), torch.ones(2)
+        (dx,) = grad(Square.apply(x), x, dy, create_graph=True)
+        grad(dx, x, dy)
     if "sympy" in libraries:
         import sympy
 
