@@ -26,16 +26,19 @@ class Marking(ast.NodeTransformer):
         self.sites = []  # (line, text, whether it has a name)
 
     def visit_FunctionDef(self, node):
+        """Without decorators, whose work is done."""
         node.decorator_list, node.returns = [], None
         node.body = [self.visit(statement) for statement in node.body]
         return node
 
     def visit_Assign(self, node):
+        """The value, under the names that it is given."""
         text = ", ".join(map(ast.unparse, node.targets))
         node.value = self._marked(self.generic_visit(node.value), text, node.lineno)
         return node
 
     def visit_Call(self, node):
+        """The result; a function that has a name of its own is no value."""
         text, named = ast.unparse(node), isinstance(node.func, ast.Name)
         func = node.func if named else self.generic_visit(node.func)
         args = [self.visit(part) for part in node.args]
@@ -43,6 +46,7 @@ class Marking(ast.NodeTransformer):
         return self._marked(call, text, node.lineno, False)
 
     def generic_visit(self, node):
+        """The value of an expression."""
         text = ast.unparse(node) if isinstance(node, VALUES) else ""
         node = super().generic_visit(node)
         loads = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
