@@ -394,20 +394,25 @@ class Reader(Walker):
     # statements
 
     def read_Continue(self, node, scope):
+        """The next turn."""
         raise _Next
 
     def read_Break(self, node, scope):
+        """The end of a loop."""
         raise _Stop
 
     def read_If(self, node, scope):
+        """A branch that is the same at every size."""
         chosen = truth(self.evaluate(node.test, scope))
         self.execute(node.body if chosen else node.orelse, scope)
 
     def read_Assert(self, node, scope):
+        """What holds at every size."""
         if not truth(self.evaluate(node.test, scope)):
             raise NotRead("an assertion that fails")
 
     def read_Import(self, node, scope):
+        """A library, or a module that is not read."""
         for alias in node.names:
             top, _, below = alias.name.partition(".")
             prefix = f"{below}." if below and alias.asname else ""
@@ -415,6 +420,7 @@ class Reader(Walker):
             scope.names[alias.asname or top] = library
 
     def read_ImportFrom(self, node, scope):
+        """Names of a library, or of a module that is not read."""
         top, _, below = (node.module or "").partition(".")
         for alias in node.names:
             name = alias.asname or alias.name
@@ -427,6 +433,7 @@ class Reader(Walker):
                 scope.names[name] = Named(f"{top}.{alias.name}")
 
     def read_FunctionDef(self, node, scope):
+        """A function."""
         self._check_decorators(node, scope)
         scope.names[node.name] = self._function(node, scope)
 
@@ -438,6 +445,7 @@ class Reader(Walker):
         return Function(node, scope, defaults)
 
     def read_ClassDef(self, node, scope):
+        """An autograd Function."""
         bases = [self.evaluate(base, scope) for base in node.bases]
         if len(bases) != 1 or node.keywords or node.decorator_list:
             raise NotRead(f"the class {node.name}")
@@ -455,6 +463,7 @@ class Reader(Walker):
         scope.names[node.name] = FunctionClass(node.name, inherited | inner.names)
 
     def read_With(self, node, scope):
+        """A block without gradients."""
         for part in node.items:
             call = part.context_expr
             quiet = isinstance(call, ast.Call) and part.optional_vars is None
@@ -464,6 +473,7 @@ class Reader(Walker):
         self.execute(node.body, scope)
 
     def read_Delete(self, node, scope):
+        """A name that is gone."""
         for target in node.targets:
             if not isinstance(target, ast.Name):
                 raise NotRead("del of a part")
@@ -471,6 +481,7 @@ class Reader(Walker):
             scope.names.pop(target.id, None)
 
     def read_Assign(self, node, scope):
+        """name = value, or several from a generator."""
         unpacked = all(isinstance(t, ast.Tuple | ast.List) for t in node.targets)
         if isinstance(node.value, ast.GeneratorExp) and unpacked:
             value = self._comprehension(node.value, scope)
@@ -517,6 +528,7 @@ class Reader(Walker):
         view.write(value.e)
 
     def read_AugAssign(self, node, scope):
+        """name op= value, which changes an array in place."""
         operation, target = type(node.op).__name__, node.target
         if isinstance(target, ast.Name):
             if target.id not in scope.local:
@@ -543,6 +555,7 @@ class Reader(Walker):
         _in_place(indexed(owner, key, write=True), operation, value)
 
     def read_For(self, node, scope):
+        """A loop over values, or over all rows or columns."""
         if node.orelse:
             raise NotRead("for with else")
         items = self.evaluate(node.iter, scope)
@@ -594,6 +607,7 @@ class Reader(Walker):
     # expressions
 
     def value_Constant(self, node, scope):
+        """A number, text, flag or None."""
         value = node.value
         if isinstance(value, float):
             return Scalar(Rational(repr(value)), "float")
@@ -602,9 +616,11 @@ class Reader(Walker):
         raise NotRead(f"the constant {value!r}")
 
     def value_Name(self, node, scope):
+        """What a name stands for."""
         return scope.load(node.id)
 
     def value_Dict(self, node, scope):
+        """A dict whose keys are texts."""
         pairs = {}
         for key, value in zip(node.keys, node.values, strict=True):
             name = self.evaluate(key, scope) if key is not None else None
@@ -614,13 +630,16 @@ class Reader(Walker):
         return pairs
 
     def value_Lambda(self, node, scope):
+        """A function without a name."""
         return self._function(node, scope)
 
     def value_Slice(self, node, scope):
+        """A slice."""
         ends = (node.lower, node.upper, node.step)
         return slice(*[None if e is None else self.evaluate(e, scope) for e in ends])
 
     def value_IfExp(self, node, scope):
+        """A choice of two values."""
         test = self.evaluate(node.test, scope)
         if isinstance(test, Array) and not test.ndim and state().loops:
             return self._either(test, node, scope)
@@ -643,6 +662,7 @@ class Reader(Walker):
         return chosen(test, a, b)
 
     def value_BoolOp(self, node, scope):
+        """`and` and `or`."""
         stop = isinstance(node.op, ast.Or)
         for part in node.values[:-1]:
             value = self.evaluate(part, scope)
@@ -651,6 +671,7 @@ class Reader(Walker):
         return self.evaluate(node.values[-1], scope)
 
     def value_UnaryOp(self, node, scope):
+        """`not`, a sign, or `~` of truth values."""
         value = self.evaluate(node.operand, scope)
         if isinstance(node.op, ast.Not):
             return not truth(value)
@@ -677,6 +698,7 @@ class Reader(Walker):
         return arithmetic(operation, left, right)
 
     def value_Compare(self, node, scope):
+        """A comparison, or a chain of them."""
         left, result = self.evaluate(node.left, scope), True
         for operator, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.evaluate(comparator, scope)
@@ -708,6 +730,7 @@ class Reader(Walker):
         return compared(operation, left, right)
 
     def value_Subscript(self, node, scope):
+        """An entry, or a view."""
         owner = self.evaluate(node.value, scope)
         key = self.evaluate(node.slice, scope)
         if isinstance(owner, Array):
@@ -828,6 +851,7 @@ class Reader(Walker):
     # calls
 
     def value_Call(self, node, scope):
+        """The value of a call."""
         target = self.evaluate(node.func, scope)
         generator = [isinstance(part, ast.GeneratorExp) for part in node.args] == [True]
         if generator and isinstance(target, Known):
