@@ -244,9 +244,10 @@ def check_object(program, source: Source, name: str) -> None:
         own = source.function(name)
         if ast.dump(definition(function)) != ast.dump(own):
             raise NotRead(f"{name} is another function by now than in its text")
+        local = function.__code__.co_varnames
         for node in ast.walk(own):
             held = function.__globals__.get(getattr(node, "id", None))
-            if held is None or node.id in reached:
+            if held is None or node.id in reached or node.id in local:
                 continue
             if node.id in source.functions:
                 waiting.append((node.id, plain(held)))
