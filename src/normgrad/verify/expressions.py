@@ -150,7 +150,7 @@ class Expressions(Walker):
             return self._imported(name, source)
         if name in BUILTINS:
             return Qualified(f"builtins.{name}")
-        why = "not defined or imported in this text, or a loop changes it at each turn"
+        why = "not defined or imported in this text, or an `if` or a loop changes it"
         raise NotRead(f"{name} has no value here: {why}")
 
     def _imported(self, name, source):
