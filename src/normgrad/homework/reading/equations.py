@@ -251,3 +251,14 @@ def _with_rstd(term):
         return term
     kept = [(name, n) for name, n in powers if name != "rstd"]
     return Term(S.One, Factors(tuple(kept)), term.sums)
+
+
+def sums_squares_of_x(stored) -> bool:
+    """Whether the squares of x itself, or of x + residual, are summed up."""
+    for total in stored.atoms(Sum):
+        base, power = total.function.as_base_exp()
+        names = {str(part.base) for part in base.atoms(Indexed)}
+        own = names and names <= {"x", "residual"} and not base.has(Sum)
+        if own and power == 2:
+            return True
+    return False

@@ -14,9 +14,8 @@ from ...verify.programs import entry, input_of
 from ..named import Diagnosis, named
 from .beliefs import MOST_SAID, UNNAMED, belief
 from .difference import differences
-from .equations import LONGEST, Q, is_opaque
+from .equations import LONGEST, Q, is_opaque, sums_squares_of_x
 from .letters import normal
-from .tasks import sums_squares_of_x
 from .terms import terms_of, written
 
 N1, N2, MEAN1, MEAN2, COUNT, D = (
@@ -28,7 +27,7 @@ def results(program, name: str, inputs: dict) -> list[Expr]:
     """Each result of a NumPy function as an expression at row i and column j.
 
     Args:    program: a text or the function; inputs: {argument of the task: its shape or what it is}, in their order
-    Raises:  NotTraced, with the line that is not followed
+    Raises:  NotRead, with the line that is not followed
     """
     names = parameters_of(program, name if isinstance(program, str) else "")[0]
     roles = zip(names, inputs.items(), strict=False)

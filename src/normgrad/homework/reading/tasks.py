@@ -95,14 +95,14 @@ def _unread(kind, line, why):
 
 def _read_plain(reads, entry, program, wrong):
     """As _read, of a function that is no norm."""
-    from ...verify.arrays import NotTraced
+    from ...verify.values import NotRead
     from ...verify.verdict import NOT_READ
     from ..solutions import solution
     from .plain import differing
 
     try:
         shown = differing(reads, entry, program, solution(reads.right), wrong)
-    except NotTraced as reason:
+    except NotRead as reason:
         return [_unread(NOT_READ, reason.line, str(reason))] if reason.line else []
     return shown or [Diagnosis(UNKNOWN, RIGHT, DIGITS)]
 
@@ -110,18 +110,6 @@ def _read_plain(reads, entry, program, wrong):
 def is_one_pass(stored, definitions) -> bool:
     """Whether a norm that centres has the squares of x itself, or of x + residual, summed up."""
     from ...verify.difference import MEAN, X_HAT, i, j
+    from .equations import sums_squares_of_x
 
     return definitions.defs.body(X_HAT[i, j]).has(MEAN) and sums_squares_of_x(stored)
-
-
-def sums_squares_of_x(stored) -> bool:
-    """Whether the squares of x itself, or of x + residual, are summed up."""
-    from sympy import Indexed, Sum
-
-    for total in stored.atoms(Sum):
-        base, power = total.function.as_base_exp()
-        names = {str(part.base) for part in base.atoms(Indexed)}
-        own = names and names <= {"x", "residual"} and not base.has(Sum)
-        if own and power == 2:
-            return True
-    return False
