@@ -133,7 +133,7 @@ READ = {
     "the weight in db": "db = weight * sum(dy, axis=0)",
     "divided by the block": "what is stored depends on BLOCK",
     "eps outside the root": "eps stands outside of the root",
-    "one mean for a tile": "backward_kernel is not read",
+    "one mean for a tile": "Which numbers of a row come from another one?",
 }
 
 

@@ -42,6 +42,8 @@ def amounts(node) -> Counter:
         return Counter({"display": 1, "line of a display": len(lines_of(node))})
     if isinstance(node, nodes.literal_block):
         return Counter({"line of code": len(lines_of(node))})
+    if isinstance(node, nodes.math):
+        return Counter(word=1)
     if isinstance(node, nodes.Text):
         return Counter(word=len(WORD.findall(node)))
     children, is_output = node.children, False
