@@ -63,9 +63,11 @@ def test_an_equation_is_proved_changed_and_refuted(bench):
 
 
 def test_the_address_names_the_equation(bench):
+    """The cell opens with it, and nothing is loaded before the first press of a button."""
     page = bench("ln-dx")
-    press(page, "load")
+    page.wait_for_function("document.querySelector('.workbench textarea').value")
     assert equation("ln-dx").claim in page.locator(".workbench textarea").input_value()
+    assert "9 MB" in page.locator(".workbench [role=status]").inner_text()
     page.locator(".workbench input").fill("ln-dxx")
     press(page, "load")
     assert (

@@ -241,6 +241,14 @@ def put(folder, target):
     (target / "pyodide-lock.json").write_text(lock(home), encoding="utf8")
 
 
+def cells() -> dict[str, str]:
+    """{label: its equation as a cell}, by the same lines that run in the browser."""
+    spec = importlib.util.spec_from_file_location("workbench", SOURCE / "workbench.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {label: module.statement(label) for label in registry.entries()}
+
+
 def note(app, doctree):
     """A page with a container of the class `workbench` has one."""
     if any("workbench" in box["classes"] for box in doctree.findall(nodes.container)):
@@ -271,6 +279,7 @@ def write(app, error):
     except Missing as missing:
         why = str(missing)
         log.info("the workbench is not on this site: %s", why)
+    (target / "cells.json").write_text(json.dumps(cells()), encoding="utf8")
     # A classic script, so that it is also read where the site is opened from a disk.
     (target / "here.js").write_text(
         f"window.normgradWorkbench = {json.dumps({'missing': why})};\n", encoding="utf8"

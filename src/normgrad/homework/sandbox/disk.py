@@ -24,7 +24,8 @@ OFFERED = (
     "normgrad.verify",
     *(f"normgrad.verify.{name}" for name in (
         "api arrays binding calls definitions difference domain expressions front functions interpreter library "
-        "loops memory over_rows places programs python_source sizes source statements sums syntax values verdict".split()
+        "loops memory over_rows places programs python_source sizes source statements sums syntax values "
+        "verdict".split()
     )),
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in "claim folding names reasons typed verbs verdict".split()),
