@@ -19,6 +19,8 @@ REDUCTIONS = {
 }
 ROWS, COLUMNS = "M", "N"
 SHAPES = ([ROWS], [COLUMNS], [ROWS, COLUMNS])
+# The order of arguments in the package's functions; what is not here comes after them.
+ORDER = ("dy", "dresidual_out", "x", "residual", "w", "b")
 
 
 class RowCode(ArrayCode):
@@ -125,6 +127,7 @@ def function(defs, outputs, dialect, name) -> str:
     if COLUMNS in names:
         lines.insert(0, f"{COLUMNS} = {full[0]}.shape[-1]")
     inputs = [argument for argument in parts.arguments.split(", ") if argument in names]
+    inputs.sort(key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
     head = f"def {name}({', '.join(inputs)}):\n"
     body = "".join(f"    {line}\n" for line in lines)
     code = ast.unparse(ast.parse(f"{head}{body}    return {parts.results}\n"))
