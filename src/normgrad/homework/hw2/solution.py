@@ -24,7 +24,7 @@ def rmsnorm_backward(dy, x, weight, rstd):
     """The gradients of RMSNorm, from the gradient dy of the loss by y.
 
     Args:     dy, x (M, N); weight (N,); rstd (M,), what the forward returned
-    Returns:  (dx, dw): dx (M, N), the gradient by x; dw (N,), the gradient by weight, summed over the rows
+    Returns:  (dx, dw): the gradients with respect to x (M, N) and to weight (N,), summed over the rows
     Equations: rms-dx, rms-dw with the names of rms-names (chapter RMSNorm)
     """
     ### BEGIN SOLUTION

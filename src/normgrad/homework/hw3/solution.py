@@ -11,7 +11,7 @@ def layernorm_backward(dy, x, weight, mean, rstd):
     """The gradients of LayerNorm in NumPy, from the gradient dy of the loss by y.
 
     Args:     dy, x (M, N), float64 or float32; weight (N,); mean, rstd (M,) of each row of x
-    Returns:  (dx, dw, db): dx (M, N), the gradient by x; dw, db (N,), the gradients by weight and bias
+    Returns:  (dx, dw, db): the gradients with respect to x (M, N), weight and bias (N,)
     Equations: ln-dx, ln-dw, ln-db with the names of ln-names (chapter LayerNorm)
     """
     ### BEGIN SOLUTION

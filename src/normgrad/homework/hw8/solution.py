@@ -148,8 +148,8 @@ def gradient_norms(dy, norms, branches):
     Args:     dy (M, N), the gradient of the loss by the last y;
               norms: K + 1 functions: norms[k](dy, dresidual_out) is the gradient of both halves of the sum at place k,
               from those of its y and of its residual_out;
-              branches: K functions: branches[k](dz) is the gradient by y_k, from that by the branch's output
-    Returns:  a tensor (K + 1,): the root of the sum of squares of the gradient by p_k, places in their order
+              branches: K functions: branches[k](dz) is the gradient with respect to y_k, given the branch's dz
+    Returns:  a tensor (K + 1,): the norm of the gradient with respect to each p_k, in their order
     Equations: res-fused-backward (chapter Residual add and norm: the whole stack), diff-fan-out (chapter
                The graph in reverse)
     """
