@@ -215,3 +215,14 @@ def test_a_module_begins_where_its_factor_is_1(torch_rng):
     torch.nn.init.ones_(offset.weight)
     offset.reset_parameters()
     assert not offset.weight.any()
+
+
+def test_numpy_writes_to_no_argument(rng):
+    x, residual, dy, dresidual_out = rng.standard_normal((4, 3, 5))
+    weight, bias = rng.standard_normal((2, 5))
+    arguments = x, weight, bias, residual, dy, dresidual_out
+    for argument in arguments:
+        argument.setflags(write=False)
+    saved = numpy_ref.forward(x, weight, bias, residual)
+    dx = numpy_ref.backward(dy, saved, dresidual_out).dx
+    assert not any(np.shares_memory(dx, argument) for argument in arguments)
