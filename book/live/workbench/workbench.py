@@ -197,7 +197,13 @@ class _Shown(ast.NodeTransformer):
 
     def visit_Expr(self, line):
         call = ast.Call(ast.Name("show", ast.Load()), [line.value], [])
+        self.generic_visit(line)
         return ast.copy_location(ast.Expr(ast.copy_location(call, line)), line)
+
+    def visit_Name(self, name):
+        """`from sympy import *` brings a trace of matrices; here it is that of a proof."""
+        name.id = "_trace" if name.id == "trace" else name.id
+        return name
 
 
 def judge(text: str) -> str:
@@ -215,7 +221,7 @@ def judge(text: str) -> str:
         answers.append(("shown", " ".join(map(str, words)), ""))
 
     linecache.cache[CELL] = (len(text), None, text.splitlines(keepends=True), CELL)
-    scope = {"show": show, "print": printing, "trace": trace}
+    scope = {"show": show, "print": printing, "_trace": trace}
     try:
         tree = ast.fix_missing_locations(_Shown().visit(ast.parse(text, CELL)))
         exec(compile(tree, CELL, "exec"), scope)  # noqa: S102 - the reader's own text, in the reader's browser
