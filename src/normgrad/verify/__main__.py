@@ -82,9 +82,7 @@ def answer(options: argparse.Namespace) -> int:
     operator = definitions.norm(**parsed(f"dict({text})"))
     verdict = api.verify(options.file, bound, grid, operator, kernel=kernel)
     print(verdict)
-    print(
-        f"  checked against normgrad.verify.norm({text}), which --norm says otherwise"
-    )
+    print(f"  checked against normgrad.verify.norm({text}); --norm gives another")
     return 0 if verdict else 1
 
 
