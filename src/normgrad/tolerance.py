@@ -159,7 +159,10 @@ def bounds(
     grads = numpy_ref.backward(dy, saved, dresidual_out)
     additions = p.shape[-1] if additions is None else additions
     terms = u * (additions + ELEMENTWISE)
-    rstd, q, x_hat, e_x = _normalized(saved, u, terms, corrected)
+    rstd = saved.rstd[:, None]
+    q = p if saved.mean is None else p - saved.mean[:, None]
+    x_hat = q * rstd
+    e_x = rstd * _mean_error(p, q, u, terms, corrected) + terms * np.abs(x_hat)
     e_y = weight * e_x + u * ELEMENTWISE * (
         0 if saved.bias is None else np.abs(saved.bias)
     )
@@ -196,16 +199,7 @@ def _stored(dtype, error, value):
     return SAFETY * error * (1 + out) + rounding + SMALLEST[dtype]
 
 
-def _normalized(saved, u, terms, corrected=False):
-    """(rstd, q, x_hat, the error of x_hat), rstd (M, 1)."""
-    p, rstd = saved.residual_out, saved.rstd[:, None]
-    q = p if saved.mean is None else p - saved.mean[:, None]
-    x_hat = q * rstd
-    e_x = rstd * _mean_error(p, q, u, terms, corrected) + terms * np.abs(x_hat)
-    return rstd, q, x_hat, e_x
-
-
-def _mean_error(p, q, u, terms, corrected=False):
+def _mean_error(p, q, u, terms, corrected):
     """The error of a row's mean (M, 1), from the rows p and the centred ones q.
 
     A mean that is corrected is rounded once, after a sum of deviations; p - q is the exact one.
