@@ -29,9 +29,6 @@ def keys(report):
 C1 = "c1 = (x_hat * wdy).mean(-1, keepdims=True)"
 LAST = "tl.sum(q * q, axis=1) / N"
 X = "x = tl.load(x_ptr + at * x_step + cols[None, :], mask=mask, other=0)"
-STORE = (
-    "tl.store(y_ptr + at * N + cols[None, :], y.to(y_ptr.dtype.element_ty), mask=mask)"
-)
 DX, BEFORE = (
     "dx = rstd * (wdy - x_hat * c1)",
     "    dw = (dy * x_hat).sum(0)\n    return dx, dw\n",

@@ -12,6 +12,7 @@ import homework_variants_other
 import numpy as np
 import pytest
 import verify_functions as right
+from homework_solutions import of_source
 from wrong_solutions import wrong
 
 from normgrad.homework import solutions
@@ -347,13 +348,19 @@ def test_what_numba_is_told_may_change_a_loop():
     binding |= {name: Out(name) for name in ("y", "mean", "rstd")}
     vectors = 2 * [numba.float64[:]]
     stated = numba.void(argument, *vectors, numba.int64, argument, *vectors)
-    for compiled in (loops, numba.njit(loops), numba.njit(fastmath=True)(loops)):
+    text = text_of(loops)
+    typed, power = (
+        of_source(source)[loops.__name__]
+        for source in (text, text.replace("total / N", "total * N**-1"))
+    )
+    right_loops = loops, typed, *map(numba.njit, (loops, typed))
+    for compiled in (*right_loops, numba.njit(fastmath=True)(loops)):
         assert verify(compiled, binding, LAYER).kind == PROVED
     for compiled in (
         numba.njit(locals={"mu": numba.int64})(loops),
         numba.njit(parallel=True)(loops),
         numba.njit(stated)(loops),
-        numba.njit(right.with_a_negative_power),
+        numba.njit(power),
         right.twice_as_large(loops),
         right.twice_as_large(numba.njit(loops)),
     ):
