@@ -108,9 +108,8 @@ def _alarm(seconds, last):
     rings = []
 
     def ring(_, frame):
-        if _imports(
-            frame
-        ):  # half a module would be there for good; the next ring is near
+        # Half a module would be there for good; the next ring is near.
+        if _imports(frame):
             return
         rings.append(1)
         if last and len(rings) > MOST_RINGS:
