@@ -1,7 +1,7 @@
 """How long a page takes to read: one model for all pages, printed on each and in a table.
 
-Words, displays, lines of code and figures have their time each. What is folded away (hidden cells, solutions, hints)
-is not read on the way, and takes none; nor do the words that a cell prints.
+Words, displays, lines of code and figures have their time each. Solutions and hints are folded away and take half of
+theirs, since some readers open them; hidden cells and the words that a cell prints take none.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class ReadingTimes(SphinxDirective):
 
 def amounts(node) -> Counter:
     """How much there is to read below a node of a page."""
-    if is_folded(node):
+    if isinstance(node, nodes.Text):
+        return Counter(word=len(WORD.findall(node)))
+    if is_hidden_code(node):
         return Counter()
     if isinstance(node, nodes.math_block):
         return Counter({"display": 1, "line of a display": len(lines_of(node))})
@@ -44,18 +46,17 @@ def amounts(node) -> Counter:
         return Counter({"line of code": len(lines_of(node))})
     if isinstance(node, nodes.math):
         return Counter(word=1)
-    if isinstance(node, nodes.Text):
-        return Counter(word=len(WORD.findall(node)))
-    children, is_output = node.children, False
-    if isinstance(node, nodes.Element):
-        if node.get("nb_element") == "mime_bundle":
-            children = children[:1]  # the others show the same
-        is_output = node.get("nb_element") == "cell_code_output"
+    children = node.children
+    if node.get("nb_element") == "mime_bundle":
+        children = children[:1]  # the others show the same
     held = sum(map(amounts, children), Counter())
     if isinstance(node, nodes.image):
         held["figure"] += 1
-    if is_output:
+    if node.get("nb_element") == "cell_code_output":
         held["word"] = held["line of code"] = 0
+    if node.tagname == "solution_node" or node.get("design_component") == "dropdown":
+        for part in held:
+            held[part] /= 2
     return held
 
 
@@ -65,17 +66,11 @@ def lines_of(block) -> list[str]:
     return [line for line in re.split(separator, block.astext()) if line.strip()]
 
 
-def is_folded(node) -> bool:
-    """Whether a node shows nothing before it is clicked: a solution, a dropdown, a hidden cell, its hidden source."""
-    if not isinstance(node, nodes.Element):
-        return False
+def is_hidden_code(node) -> bool:
+    """Whether a node is a hidden cell, or the hidden source of one."""
     hidden = {"cell_code": ("all",), "cell_code_source": ("input", "all")}
     mode = node.get("hide_mode") or node.parent and node.parent.get("hide_mode")
-    return (
-        node.tagname == "solution_node"
-        or node.get("design_component") == "dropdown"
-        or mode in hidden.get(node.get("nb_element"), ())
-    )
+    return mode in hidden.get(node.get("nb_element"), ())
 
 
 def minutes(held) -> float:
@@ -102,11 +97,10 @@ def times(env) -> list[list[str]]:
     rows = []
     for docname in reading_order(env):
         if held := env.metadata[docname].get("amounts"):
-            counts = [
-                held[part] for part in ("word", "display", "line of code", "figure")
-            ]
+            parts = ("word", "display", "line of code", "figure")
+            counts = [f"{held[part]:.0f}" for part in parts]
             title = env.titles[docname].astext()
-            rows.append([title, f"{minutes(held):.0f}", *map(str, counts)])
+            rows.append([title, f"{minutes(held):.0f}", *counts])
     return rows
 
 
