@@ -27,7 +27,6 @@ VALUES = {
     "total(N, lambda r: x[i, r] * t[r])": "row @ columns",
     "total(M, lambda p: total(N, lambda r: x[p, r])) / N": "row.sum() / 5",
     "total(N, lambda r: A[k, r] * A[r, j])": "(matrix @ matrix).T",  # j before k
-    "total(N, lambda r: A[r, r])": "np.trace(matrix)",
     "total(M, lambda p: t[j])": "3 * columns",
     "largest(N, lambda r: x[i, r] ** 2)": "(row**2).max(-1)",
     "A[j, k] - delta(j, k)": "matrix - np.eye(5)",

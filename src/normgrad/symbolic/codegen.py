@@ -55,6 +55,12 @@ _FUNCTIONS = {
     "tanh": "{0}.tanh({1})",
     "sigmoid": "(0.5 * (1 + {0}.tanh(0.5 * {1})))",
     "Heaviside": "(1.0 * ({1} > 0))",
+    "Abs": "abs({1})",
+    "ceiling": "{0}.ceil({1})",
+    "Log2": "{0}.log2({1})",
+    "im": "{0}.imag({1})",
+    "ImaginaryUnit": "1j",
+    "Divides": "(1.0 * ({2} % {1} == 0))",
 }
 _MAXIMUM = {NUMPY: "numpy.maximum({0}, {1})", TORCH: "torch.clamp({0}, min={1})"}
 
@@ -132,7 +138,7 @@ class ArrayCode(Code):
             return self._largest(e)
         if type(e).__name__ in _FUNCTIONS:
             return _FUNCTIONS[type(e).__name__].format(
-                _DIALECTS[self.dialect]["module"], self.code(e.args[0])
+                _DIALECTS[self.dialect]["module"], *map(self.code, e.args)
             )
         return super().code(e)
 
