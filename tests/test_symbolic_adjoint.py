@@ -29,7 +29,7 @@ COTANGENTS = {
 
 @pytest.fixture(scope="module")
 def generated():
-    return reverse(graph(), n.y[i, j], n.dy)
+    return reverse(graph(), {n.y: n.dy})
 
 
 def graph():
@@ -64,7 +64,7 @@ def test_scalars_dead_lines_and_square_inputs():
     defs[unused[j]] = 3 * x[j]
     defs[size] = sqrt(total(N, lambda r: x[r] ** 2) + Symbol("eps", positive=True))
     defs[y[j]] = total(N, lambda r: a[j, r] * x[r]) / size
-    adjoint_lines = reverse(defs, y[j], dy)
+    adjoint_lines = reverse(defs, {y: dy})
     assert adjoint_lines.line(tensor("dz", N)[j])[1] == 0
     defs[tensor("L")] = total(N, lambda r: dy[r] * y[r])
     adjoint_lines[tensor("L")] = defs.line(tensor("L"))[1]

@@ -6,7 +6,7 @@ derivative stays a node (`Partial`, `Local`) until a proof asks for its value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from sympy import (
     Basic,
@@ -60,6 +60,13 @@ def total(dim: Symbol, f: Callable[[Symbol], Expr]) -> Sum:
     """The sum of f(r) for r from 1 to dim."""
     r = Dummy("r", integer=True, positive=True)
     return Sum(f(r), (r, 1, dim))
+
+
+def total_over(sizes: Sequence[Symbol], f: Callable[..., Expr], *place) -> Expr:
+    """The sum of f(r, s, ...) over all entries of a tensor with the given dimensions."""
+    if not sizes:
+        return f(*place)
+    return total(sizes[0], lambda r: total_over(sizes[1:], f, *place, r))
 
 
 def mean(dim: Symbol, f: Callable[[Symbol], Expr]) -> Expr:

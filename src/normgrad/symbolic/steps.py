@@ -22,7 +22,7 @@ from sympy import (
 from .calculus import D, free_letters
 from .definitions import Defs
 from .normal_form import as_powers, multiply_out, nf
-from .notation import Partial, name_of, rename_bound, total
+from .notation import Partial, name_of, rename_bound, total_over
 
 
 def everywhere(e: Expr, kind: type, change: Callable[[Expr], Expr]) -> Expr:
@@ -93,13 +93,9 @@ def _passed(body, name, v):
     if not isinstance(name, IndexedBase):
         return _contracted(D(body, name)) * Partial(name, v)
     slope = IndexedBase(Dummy("slope"), shape=name.shape)
-
-    def summed(sizes, place):
-        if sizes:
-            return total(sizes[0], lambda r: summed(sizes[1:], (*place, r)))
-        return D(body, name[place]) * slope[place]
-
-    local = _contracted(summed(name.shape, ()))
+    local = _contracted(
+        total_over(name.shape, lambda *place: D(body, name[place]) * slope[place])
+    )
     return local.replace(lambda part: isinstance(part, Indexed) and part.base == slope,
                          lambda part: Partial(name[part.indices], v))  # fmt: skip
 
