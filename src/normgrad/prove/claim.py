@@ -14,7 +14,6 @@ from sympy import (
     KroneckerDelta,
     Mul,
     Pow,
-    S,
     Subs,
     Sum,
     Symbol,
@@ -29,14 +28,13 @@ from sympy.core.sympify import SympifyError
 from ..symbolic.admission import check_expression
 from ..symbolic.definitions import Defs
 from ..symbolic.measured import Largest
-from ..symbolic.notation import Local, Partial, rename_bound
+from ..symbolic.notation import INDEX, Local, Partial, with_letters
 from ..symbolic.opaque import Opaque, derivative, opaque
 from ..symbolic.render import name_latex
-from ..symbolic.steps import has_bound_delta, in_sums, normal
-from .names import DefinedBase, Name, head, with_letters
+from ..symbolic.steps import contracted
+from .names import DefinedBase, Name, head
 
 READ = Add | Mul | Pow | Application | Relational | Tuple
-INDEX = {"integer": True, "positive": True}
 # what a symbol may promise; a promise that the kernel does not keep would be lost in silence
 KINDS = (INDEX, {"positive": True}, {"real": True}, {})
 
@@ -61,17 +59,6 @@ def in_one_line(prefix: str = ""):
         raise
     except (ValueError, TypeError, NotImplementedError, IndexError) as problem:
         raise CannotJudge(f"{prefix}{problem}") from problem
-
-
-def contracted(e: Expr) -> Expr:
-    """A kernel's expression with the sums carried out in which a Kronecker delta has a summed index."""
-
-    def carried_out(part):
-        if part.function == 0:
-            return S.Zero
-        return normal(part) if has_bound_delta(part) else part
-
-    return in_sums(rename_bound(e), carried_out)
 
 
 class Claim:

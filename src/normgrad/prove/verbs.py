@@ -12,7 +12,8 @@ from ..symbolic.notation import Local, Partial, name_of
 from ..symbolic.proof import NotProved, lettered
 from ..symbolic.proof import prove as kernel_prove
 from ..symbolic.signs import is_positive
-from .claim import CannotJudge, Claim, contracted, in_one_line
+from ..symbolic.steps import contracted
+from .claim import CannotJudge, Claim, in_one_line
 from .folding import in_short
 from .names import DefinedBase, Name, head
 from .typed import typed_arguments

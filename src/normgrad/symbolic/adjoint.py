@@ -71,9 +71,7 @@ def _inputs(lines):
     """One entry of each indexed input, in order of appearance, with letters of the definitions for its axes."""
     ranges = index_ranges(*[side for line in lines for side in line])
     defined = {name_of(head) for head, _ in lines}
-    entries = [
-        e for _, body in lines for e in sorted(body.atoms(Indexed), key=str)
-    ]
+    entries = [e for _, body in lines for e in sorted(body.atoms(Indexed), key=str)]
     bases = dict.fromkeys(e.base for e in entries if e.base not in defined)
     return [_entry(base, ranges) for base in bases]
 

@@ -9,7 +9,6 @@ nothing else. Clearing denominators turns a normal form into a polynomial that i
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from itertools import permutations
 
 import sympy
 from sympy import (
@@ -31,13 +30,9 @@ from sympy import (
 )
 
 from .calculus import resolve
-from .labelling import orders
-from .notation import Local, Partial
+from .notation import INDEX, Local, Partial
 from .patience import check_size, look
 from .signs import is_nonnegative
-
-# up to so many letters of a sum, all their orders are tried
-FEW = 4
 
 
 class Root(Function):
@@ -94,6 +89,11 @@ def _generator(e):
     return body
 
 
+def equal(left: Expr, right: Expr) -> bool:
+    """Whether two expressions are one polynomial once denominators are cleared: they are equal at every size."""
+    return clear(multiply_out(nf(left) - nf(right)))[0] == 0
+
+
 def exponential(e: Expr) -> Expr:
     """exp of a normal form: a product, with a factor for each of its terms."""
     return Mul(*[exp(term) for term in Add.make_args(e)])
@@ -118,7 +118,7 @@ def _symbols(e):
 
 
 def _letter():
-    return Dummy("r", integer=True, positive=True)
+    return Dummy("r", **INDEX)
 
 
 def contract(e: Expr) -> Expr:
@@ -174,7 +174,7 @@ def _sum_over(body, limit):
 
 @cache
 def _bound(level):
-    return Dummy(f"r{level}", integer=True, positive=True)
+    return Dummy(f"r{level}", **INDEX)
 
 
 def _depth(e):
@@ -183,7 +183,7 @@ def _depth(e):
 
 
 def _canonical_sum(factors, limit):
-    """One sum for a product that does not separate: inner sums are pulled out and the least ordering is kept."""
+    """One sum for a product that does not separate: inner sums are pulled out."""
     body, limits = [], [limit]
     for factor in factors:
         base, exponent = factor.as_base_exp()
@@ -195,26 +195,47 @@ def _canonical_sum(factors, limit):
             body.append(base.function.xreplace(fresh))
             limits += [(fresh[r], first, last) for r, first, last in base.limits]
     product = Mul(*body)
-    ranges = sorted(str(last) for _, _, last in limits)
     start = _depth(product) + 1
-    if len(limits) > FEW:
-        found = {limit[0]: limit for limit in limits}
-        named = orders(product, {r: str(last) for r, _, last in limits})
-        candidates = ([found[r] for r in order] for order in named)
-    else:
-        candidates = (
-            order
-            for order in permutations(limits)
-            if [str(last) for _, _, last in order] == ranges
-        )
-    return min((_named(product, order, start) for order in candidates), key=str)
+    names, ordered = {}, []
+    for level, (r, first, last) in enumerate(_in_order(limits, product), start=start):
+        names[r] = _bound(level)
+        ordered.append((names[r], first, last))
+    return Sum(product.xreplace(names), *ordered)
 
 
-def _named(product, order, start):
-    names = {r: _bound(start + place) for place, (r, _, _) in enumerate(order)}
-    return Sum(
-        product.xreplace(names), *[(names[r], first, last) for r, first, last in order]
-    )
+def _in_order(limits, product):
+    """The limits of a sum in an order that does not depend on the names of their letters.
+
+    Letters are told apart by what they stand in, again and again (colour refinement). Of letters that this does not
+    tell apart one is marked: any of them will do where they can change places, as in the trace of A A.
+    """
+    ranks = _ranked({r: str(last) for r, _, last in limits})
+    while len(set(ranks.values())) < len(ranks):
+        look()
+        seen = {r: (rank, _seen_from(product, r, ranks)) for r, rank in ranks.items()}
+        finer = _ranked(seen)
+        if finer == ranks:
+            shared = [
+                rank for rank in ranks.values() if [*ranks.values()].count(rank) > 1
+            ]
+            marked = next(r for r, rank in ranks.items() if rank == min(shared))
+            finer[marked] -= 1
+        ranks = finer
+    return sorted(limits, key=lambda limit: ranks[limit[0]])
+
+
+def _ranked(keys):
+    """For every letter, twice the number of letters with a lesser key."""
+    return {
+        letter: 2 * sum(other < key for other in keys.values())
+        for letter, key in keys.items()
+    }
+
+
+def _seen_from(product, letter, ranks):
+    """The product as a text in which the other letters are known by their ranks alone."""
+    names = {other: Symbol(f"c{rank}", **INDEX) for other, rank in ranks.items()}
+    return str(product.xreplace({**names, letter: Symbol("here", **INDEX)}))
 
 
 def power(base: Expr, exponent: Expr) -> Expr:

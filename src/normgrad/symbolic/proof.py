@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, count
 
 from sympy import Expr, S, Sum, Symbol, evaluate
-from sympy.printing.str import StrPrinter
 
 from .admission import check_branches, check_expression
 from .calculus import index_ranges, resolve
 from .conditions import side_conditions
 from .definitions import Defs, check_defs
 from .elementary import has_rules, in_basic_terms
-from .normal_form import clear, cleared_sides, multiply_out, nf
-from .notation import rename_bound
+from .normal_form import cleared_sides, equal, nf
+from .notation import rename_bound, with_letters
 from .patience import SECONDS, OutOfPatience, limited
 from .witness import Counterexample, counterexample
 
@@ -26,39 +24,13 @@ def plain(text: str) -> str:
     return text.replace("KroneckerDelta", "delta").replace("Sum(1*", "Sum(")
 
 
-class _Text(StrPrinter):
-    """SymPy's text, in which every bound letter has a name that is free: r, s, t and so on."""
-
-    def __init__(self, taken):
-        super().__init__()
-        self._taken, self._names = taken, {}
-
-    def _print_Dummy(self, e):
-        return self._names.get(e) or super()._print_Dummy(e)
-
-    def _print_Sum(self, e):
-        bound = [r for r, *_ in e.limits if r.is_Dummy and r not in self._names]
-        names = (
-            name
-            for name in chain("rstuv", map("r{}".format, count(1)))
-            if name not in self._taken
-        )
-        for r in bound:
-            self._names[r] = next(
-                name for name in names if name not in self._names.values()
-            )
-        text = super()._print_Sum(e)
-        for r in bound:
-            del self._names[r]
-        return text
-
-
 def lettered(*sides: Expr) -> list[str]:
     """The sides as text in which every bound letter has a name that nothing else in the claim has."""
     taken = {
         part.name for side in sides for part in side.atoms(Symbol) if not part.is_Dummy
     }
-    return [plain(_Text(taken).doprint(side)) for side in sides]
+    with evaluate(False):
+        return [plain(str(with_letters(side, taken, own=False))) for side in sides]
 
 
 def known(sides: Iterable[Expr], defs: Defs, conditions: Iterable[str]) -> str:
@@ -219,11 +191,10 @@ def prove(
             with limited(seconds):
                 for names in (defs.differing(lhs, rhs), None):
                     sides = _compared(lhs, rhs, defs, names)
-                    if (
-                        _is_zero(sides)
-                        or any(map(has_rules, sides))
-                        and _is_zero(map(in_basic_terms, sides))
-                    ):
+                    proved = equal(*sides)
+                    if not proved and any(map(has_rules, sides)):
+                        proved = equal(*map(in_basic_terms, sides))
+                    if proved:
                         return _defined(Proof(lhs, rhs, sides, defs), where)
         except OutOfPatience as reason:
             late = reason
@@ -249,11 +220,6 @@ def _defined(proof, where):
             proof.lhs, proof.rhs, None, where, "its sides are defined for no input"
         )
     return proof
-
-
-def _is_zero(sides):
-    left, right = map(nf, sides)
-    return clear(multiply_out(left - right))[0] == 0
 
 
 def _compared(lhs, rhs, defs, names):

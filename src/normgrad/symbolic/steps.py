@@ -34,35 +34,45 @@ def everywhere(e: Expr, kind: type, change: Callable[[Expr], Expr]) -> Expr:
     return e.func(*[everywhere(part, kind, change) for part in e.args])
 
 
-def normal(e: Expr) -> Expr:
-    """The normal form, printable, in which derivatives that are not carried out yet stay as they are."""
-    kept: dict[tuple, Expr] = {}
+def put_away(e: Expr, kinds, names: dict) -> Expr:
+    """The expression with a name for every derivative that is not carried out; its indices are the name's.
 
-    def put_away(node):
-        f, v = node.args
+    Args:  kinds: Partial, or several kinds of derivatives; names: those given so far, for `put_back`
+    """
+
+    def name(node):
+        f, v, *held = node.args
         place = (*getattr(f, "indices", ()), *getattr(v, "indices", ()))
         if not isinstance(f, Indexed | Symbol) or not place:
-            return kept.setdefault(node, Dummy("kept", real=True))
-        key = name_of(f), name_of(v), len(getattr(f, "indices", ()))
-        return kept.setdefault(key, IndexedBase(Dummy("kept", real=True)))[place]
+            return names.setdefault(node, Dummy("derivative", real=True))
+        key = node.func, name_of(f), name_of(v), len(getattr(f, "indices", ())), *held
+        return names.setdefault(key, IndexedBase(Dummy("derivative", real=True)))[place]
 
-    def put_back(part):
-        base = name_of(part)
-        key = next(key for key, value in kept.items() if value == base)
-        if isinstance(key, Partial):
+    return everywhere(e, kinds, name)
+
+
+def put_back(e: Expr, names: dict) -> Expr:
+    """The expression with the derivatives that names stand for."""
+    derivatives = {name: key for key, name in names.items()}
+
+    def derivative(part):
+        key = derivatives[name_of(part)]
+        if not isinstance(key, tuple):
             return key
-        f, v, split = key
-        place = part.indices
-        return Partial(
-            f[place[:split]] if split else f, v[place[split:]] if place[split:] else v
-        )
+        kind, f, v, split, *held = key
+        own, other = part.indices[:split], part.indices[split:]
+        return kind(f[own] if own else f, v[other] if other else v, *held)
 
-    def is_kept(part):
-        return (isinstance(part, Indexed) or part.is_Dummy) and name_of(
-            part
-        ) in kept.values()
+    def is_name(part):
+        return isinstance(part, Indexed | Dummy) and name_of(part) in derivatives
 
-    return as_powers(nf(everywhere(e, Partial, put_away))).replace(is_kept, put_back)
+    return e.replace(is_name, derivative)
+
+
+def normal(e: Expr) -> Expr:
+    """The normal form, printable, in which derivatives that are not carried out yet stay as they are."""
+    names: dict = {}
+    return put_back(as_powers(nf(put_away(e, Partial, names))), names)
 
 
 # -- chain rule
@@ -81,7 +91,7 @@ def _one_level(node: Partial, defs: Defs) -> Expr:
         for name in (name_of(head) for head, _ in defs)
         if name in names and _reaches(name, v, defs)
     ]
-    return Add(_contracted(D(body, v)), *[_passed(body, name, v) for name in through])
+    return Add(contracted(D(body, v)), *[_passed(body, name, v) for name in through])
 
 
 def _reaches(name, v, defs):
@@ -91,24 +101,24 @@ def _reaches(name, v, defs):
 def _passed(body, name, v):
     """What a quantity passes on: the body's derivative with respect to it, times its own with respect to v."""
     if not isinstance(name, IndexedBase):
-        return _contracted(D(body, name)) * Partial(name, v)
+        return contracted(D(body, name)) * Partial(name, v)
     slope = IndexedBase(Dummy("slope"), shape=name.shape)
-    local = _contracted(
+    local = contracted(
         total_over(name.shape, lambda *place: D(body, name[place]) * slope[place])
     )
     return local.replace(lambda part: isinstance(part, Indexed) and part.base == slope,
                          lambda part: Partial(name[part.indices], v))  # fmt: skip
 
 
-def _contracted(e):
-    """The expression with its deltas contracted and the sums of nothing gone."""
+def contracted(e: Expr) -> Expr:
+    """The sums carried out in which a delta has a summed index, and those of nothing."""
 
-    def simpler(one):
-        if one.function == 0:
+    def carried_out(part):
+        if part.function == 0:
             return S.Zero
-        return normal(one) if has_bound_delta(one) else one
+        return normal(part) if has_bound_delta(part) else part
 
-    return in_sums(rename_bound(e), simpler)
+    return in_sums(rename_bound(e), carried_out)
 
 
 def chain_rule(e: Expr, defs: Defs) -> Expr:
