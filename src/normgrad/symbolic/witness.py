@@ -39,7 +39,7 @@ from .admission import check_branches, check_expression
 from .calculus import free_letters, index_ranges
 from .definitions import Defs, check_defs
 from .measured import Largest
-from .notation import Local, Partial, dim, rename_bound
+from .notation import Local, Partial, dim, name_of, rename_bound
 from .opaque import Opaque, concrete
 from .patience import look
 
@@ -56,117 +56,82 @@ class Explicit:
     """
 
     def __init__(self, defs: Defs, sizes: dict[Symbol, int]):
-        self.defs, self.sizes, self._entries = defs, sizes, {}
+        self.defs, self.sizes, self._values = defs, sizes, {}
 
-    def entry(self, e: Expr, indices: dict[Symbol, int], opaque: bool = False) -> Expr:
-        """The value of e at the given indices; `opaque` keeps defined names as scalar symbols."""
+    def entry(self, e: Expr, indices: dict[Symbol, int]) -> Expr:
+        """The value of e at the given indices."""
         look()
         if e in self.sizes:
             return Integer(self.sizes[e])
         if e in indices:
             return Integer(indices[e])
         if isinstance(e, Sum):
-            letters = [range(1, self.sizes[last] + 1) for _, _, last in e.limits]
-            points = [
-                dict(zip([limit[0] for limit in e.limits], point, strict=True))
-                for point in product(*letters)
-            ]
-            return Add(
-                *[
-                    self.entry(e.function, {**indices, **point}, opaque)
-                    for point in points
-                ]
-            )
+            return Add(*self._entries(e.function, indices, e.limits))
         if isinstance(e, Largest):
             body, letter, last = e.args
-            return Max(
-                *[
-                    self.entry(body, {**indices, letter: n}, opaque)
-                    for n in range(1, self.sizes[last] + 1)
-                ]
-            )
+            return Max(*self._entries(body, indices, [(letter, 1, last)]))
         if isinstance(e, KroneckerDelta):
             i, k = (self.entry(letter, indices) for letter in e.args[:2])
             return Integer(i == k)
         if isinstance(e, Partial):
-            return self._total(*e.args, indices, opaque)
+            f, v = e.args
+            writer = self
+            if v in self.defs:
+                writer = Explicit(self.defs.without(v), self.sizes)
+            return self._slope(writer.entry(f, indices), v, indices)
         if isinstance(e, Local):
-            return self._local(e, indices, opaque)
+            f, v = e.args[:2]
+            formula = self.defs.body(f) if f in self.defs else f
+            if formula.has(Partial, Local):
+                raise ValueError(
+                    f"{e}: its formula holds a derivative, in which nothing can be held fixed"
+                )
+            names = Explicit(Defs(), self.sizes)
+            return self._slope(names.entry(formula, indices), v, indices)
         if isinstance(e, Indexed) or e.is_Symbol:
-            return self._name(e, indices, opaque)
-        return (
-            e.func(*[self.entry(part, indices, opaque) for part in e.args])
-            if e.args
-            else e
-        )
+            letters = getattr(e, "indices", ())
+            return self._value(e, [int(self.entry(r, indices)) for r in letters])
+        parts = [self.entry(part, indices) for part in e.args]
+        return e.func(*parts) if parts else e
 
-    def _name(self, e, indices, opaque):
-        if not isinstance(e, Indexed) and e not in self.defs:
-            return e
-        place = [
-            int(self.entry(letter, indices)) for letter in getattr(e, "indices", ())
-        ]
-        symbol = self._symbol(e, place)
-        if opaque or e not in self.defs:
+    def _entries(self, body, indices, limits):
+        """The entries of a body as letters run over their dimensions."""
+        letters = [letter for letter, _, _ in limits]
+        for place in self._places([last for _, _, last in limits]):
+            point = dict(zip(letters, place, strict=True))
+            yield self.entry(body, indices | point)
+
+    def _places(self, shape):
+        return product(*[range(1, self.sizes[size] + 1) for size in shape])
+
+    def _value(self, name, place):
+        """What a name is at a place: a scalar symbol for an input."""
+        symbol = _symbol(name, place)
+        if name not in self.defs:
             return symbol
-        if symbol not in self._entries:
-            head, formula = self.defs.line(e)
-            letters = dict(zip(getattr(head, "indices", ()), place, strict=True))
-            self._entries[symbol] = self.entry(formula, letters)
-        return self._entries[symbol]
+        if symbol not in self._values:
+            head, formula = self.defs.line(name)
+            letters = zip(getattr(head, "indices", ()), place, strict=True)
+            self._values[symbol] = self.entry(formula, dict(letters))
+        return self._values[symbol]
 
-    @staticmethod
-    def _symbol(e, place):
-        if not isinstance(e, Indexed):
-            return e
-        return Symbol(
-            f"{e.base.label}[{', '.join(map(str, place))}]", **e.base.label.assumptions0
-        )
-
-    def _total(self, f, v, indices, opaque):
-        variable = self.entry(v, indices, opaque=True)
-        if v not in self.defs:
-            return _slope(self.entry(f, indices, opaque), variable)
-        cut = Explicit(self.defs.without(v), self.sizes)
-        slope = _slope(cut.entry(f, indices, opaque), variable)
-        return slope if opaque else self._close(slope)
-
-    def _local(self, e, indices, opaque):
-        f, v = e.args[:2]
-        if f in self.defs:
-            head, formula = self.defs.line(f)
-            place = [
-                int(self.entry(letter, indices)) for letter in getattr(f, "indices", ())
-            ]
-            formula_indices = dict(
-                zip(getattr(head, "indices", ()), place, strict=True)
-            )
-        else:
-            formula, formula_indices = f, indices
-        if formula.has(Partial, Local):
-            raise ValueError(
-                f"{e}: its formula holds a derivative, in which nothing can be held fixed"
-            )
-        slope = _slope(
-            self.entry(formula, formula_indices, opaque=True),
-            self.entry(v, indices, opaque=True),
-        )
-        return slope if opaque else self._close(slope)
-
-    def _close(self, e):
-        """Replace the scalar symbols of defined names by the entries that they stand for."""
+    def _slope(self, e, v, indices):
+        """The derivative of a scalar expression, in which names that are held fixed become what they stand for."""
+        slope = _slope(e, Explicit(Defs(), self.sizes).entry(v, indices))
         values = {}
         for head, _ in self.defs:
-            for place in product(
-                *[range(1, self.sizes[size] + 1) for size in _shape(head)]
-            ):
-                symbol = self._symbol(head, place)
-                if e.has(symbol):
-                    letters = dict(
-                        zip(getattr(head, "indices", ()), place, strict=True)
-                    )
-                    values[symbol] = self._name(head, letters, opaque=False)
-        return e.xreplace(values)
+            for place in self._places(getattr(name_of(head), "shape", ())):
+                if slope.has(_symbol(head, place)):
+                    values[_symbol(head, place)] = self._value(head, place)
+        return slope.xreplace(values)
+
+
+def _symbol(name, place):
+    """The scalar symbol of an entry."""
+    if not isinstance(name, Indexed):
+        return name
+    text = f"{name.base.label}[{', '.join(map(str, place))}]"
+    return Symbol(text, **name.base.label.assumptions0)
 
 
 def _slope(e, v):
@@ -234,49 +199,42 @@ def _meetings(e):
 
 def _points(sides, draw, tries=4):
     """Points drawn at random, and points where two branches meet."""
-    symbols = sorted(
-        set().union(*[_at_0(side).free_symbols for side in sides]), key=str
-    )
-    meetings = sorted(
-        {_at_0(meeting) for side in sides for meeting in _meetings(side)}, key=str
-    )
+    used = set().union(*[_at_0(side).free_symbols for side in sides])
+    symbols = sorted(used, key=str)
+    meetings = {_at_0(meeting) for side in sides for meeting in _meetings(side)}
+
+    def drawn():
+        return {symbol: _rational(symbol, draw) for symbol in symbols}
+
     for _ in range(tries):
-        yield {symbol: _rational(symbol, draw) for symbol in symbols}
-    for meeting in meetings:
-        values = {symbol: _rational(symbol, draw) for symbol in symbols}
+        yield drawn()
+    for meeting in sorted(map(concrete, meetings), key=str):
+        values = drawn()
         for symbol in sorted(meeting.free_symbols, key=str):
-            at_0, at_1 = (
-                concrete(meeting).xreplace({**values, symbol: number})
-                for number in (S.Zero, S.One)
-            )
-            numbers = [S.Zero, S.One, S.NegativeOne]
-            if at_0 != at_1:
-                numbers.append(
-                    at_0 / (at_0 - at_1)
-                )  # where a straight line through the two is 0
-            for number in numbers:
+            for number in _tried(meeting.xreplace({**values, symbol: symbol}), symbol):
                 point = {**values, symbol: number}
-                allowed = number.is_real and (
-                    number.is_positive or not symbol.is_positive
-                )
-                if allowed and concrete(meeting).xreplace(point) == 0:
+                allowed = number.is_positive or not symbol.is_positive
+                if number.is_real and allowed and meeting.xreplace(point) == 0:
                     yield point
 
 
-def _shape(head):
-    return head.base.shape if isinstance(head, Indexed) else ()
+def _tried(e, symbol):
+    """Numbers at which an expression in one symbol may be 0, that of the straight line through 0 and 1 among them."""
+    yield from (S.Zero, S.One, S.NegativeOne)
+    at_0, at_1 = (e.xreplace({symbol: number}) for number in (S.Zero, S.One))
+    if at_0 != at_1:
+        yield at_0 / (at_0 - at_1)
 
 
 @dataclass(frozen=True)
 class Counterexample:
     """A point where two sides differ.
 
-    Args:  sizes, indices, values: the dimensions, the free indices and the inputs at that point
+    Args:  numbers, values: the dimensions and free indices, and the inputs at that point
            lhs, rhs: what the two sides are there; stand_ins: what was put in for the opaque functions, as f(t) = t**2
     """
 
-    sizes: dict
-    indices: dict
+    numbers: dict
     values: dict
     lhs: Expr
     rhs: Expr
@@ -287,27 +245,21 @@ class Counterexample:
         rows: dict[str, list] = {}
         for symbol, value in self.values.items():
             rows.setdefault(str(symbol).partition("[")[0], []).append(str(value))
-        given = {**self.sizes, **self.indices}
         inputs = {
             name: f"({', '.join(row)})" if len(row) > 1 else row[0]
             for name, row in rows.items()
         }
-        return ", ".join(
-            [f"{name} = {value}" for name, value in {**given, **inputs}.items()]
-            + self._functions()
-        )
+        return self._in_words(inputs)
 
-    def _functions(self):
-        return [f"with {one}, one function among many" for one in self.stand_ins]
+    def _in_words(self, values):
+        shown = {**self.numbers, **values}
+        parts = [f"{name} = {value}" for name, value in shown.items()]
+        parts += [f"with {one}, one function among many" for one in self.stand_ins]
+        return ", ".join(parts)
 
     def __str__(self):
-        given = {**self.sizes, **self.indices, **self.values}
-        point = ", ".join(
-            [f"{name} = {value}" for name, value in given.items()] + self._functions()
-        )
-        return (
-            f"at {point}: left = {in_digits(self.lhs)}, right = {in_digits(self.rhs)}"
-        )
+        left, right = in_digits(self.lhs), in_digits(self.rhs)
+        return f"at {self._in_words(self.values)}: left = {left}, right = {right}"
 
 
 def in_digits(side: Expr) -> str:
@@ -341,49 +293,46 @@ def patterns(
             yield choice
 
 
-def _rows(columns):
-    """The number of rows beside rows of a length: another number, which is now smaller and now greater."""
-    return columns % 3 + 1
+def _sizes(expressions, columns):
+    """A number for every dimension. No two have one, or a claim that takes one for the other would pass.
 
-
-def _check_sizes(sizes):
-    sizes = tuple(sizes)
-    for size in sizes:
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(
-                f"sizes: got {size!r}, needs whole numbers from 1 on; a row of no entries shows nothing"
-            )
-    if not sizes:
-        raise ValueError(
-            "sizes: got none, needs at least one; without one nothing is checked"
-        )
+    The number of rows is now smaller and now greater than that of the columns.
+    """
+    rows = columns % 3 + 1
+    others = (size for size in count(columns + 1) if size != rows)
+    sizes = {_ANY: columns}
+    for dimension in sorted({size for e in expressions for size in _dims(e)}, key=str):
+        if str(dimension) in "MN":
+            sizes[dimension] = rows if str(dimension) == "M" else columns
+        else:
+            sizes[dimension] = next(others)
     return sizes
 
 
-def _situations(lhs, rhs, defs, columns):
-    """Every (explicit writer, choice of free indices) for rows of the given length."""
-    lines = [side for line in defs for side in line]
-    # a summed index may run to another size in another line
-    ranges = index_ranges(*map(rename_bound, (lhs, rhs, *lines)))
-    free = free_letters(lhs) | free_letters(rhs)
-    letters = {letter: ranges.get(letter, _ANY) for letter in sorted(free, key=str)}
-    found = {
-        symbol
-        for side in (lhs, rhs, *[side for line in defs for side in line])
-        for symbol in _dims(side)
-    }
-    # no two dimensions have one size, or a claim that takes one for the other would pass
-    rows = _rows(columns)
-    others = sorted(found - {size for size in found if str(size) in "MN"}, key=str)
-    sizes = {
-        size: rows if str(size) == "M" else columns
-        for size in sorted(found | {_ANY}, key=str)
-    }
-    sizes |= dict(
-        zip(others, (size for size in count(columns + 1) if size != rows), strict=False)
+def _entries(lhs, rhs, defs, sizes):
+    """(the sizes and free indices, the two sides there) for every length of a row and choice of the free indices."""
+    lhs, rhs = (
+        check_branches(check_expression(name, side))
+        for name, side in (("lhs", lhs), ("rhs", rhs))
     )
-    writer = Explicit(defs, sizes)
-    return [(writer, choice) for choice in patterns(letters, sizes)]
+    defs, lengths = check_defs(defs), tuple(sizes)
+    whole = [type(size) is int and size > 0 for size in lengths]
+    if not whole or not all(whole):
+        raise ValueError(
+            f"sizes: got {lengths}, needs at least one length of a row, a whole number from 1 on"
+        )
+    expressions = [lhs, rhs, *[side for line in defs for side in line]]
+    # a summed index may run to another size in another line
+    ranges = index_ranges(*map(rename_bound, expressions))
+    free = sorted(free_letters(lhs) | free_letters(rhs), key=str)
+    letters = {letter: ranges.get(letter, _ANY) for letter in free}
+    for columns in lengths:
+        writer = Explicit(defs, _sizes(expressions, columns))
+        for indices in patterns(letters, writer.sizes):
+            sides = [writer.entry(side, indices) for side in (lhs, rhs)]
+            numbers = {**writer.sizes, **indices}
+            del numbers[_ANY]
+            yield numbers, sides
 
 
 def _dims(e):
@@ -446,28 +395,13 @@ def check_fixed(
     Returns:  the number of entries checked
     Raises:   AssertionError naming the sizes and indices of an entry that differs; ValueError for sizes below 1
     """
-    lhs, rhs = (
-        check_branches(check_expression(name, side))
-        for name, side in (("lhs", lhs), ("rhs", rhs))
-    )
-    defs = check_defs(defs)
-    sizes, checked = _check_sizes(sizes), 0
+    checked = 0
     with evaluate(True):
-        for columns in sizes:
-            for writer, choice in _situations(lhs, rhs, defs, columns):
-                both = [writer.entry(side, choice) for side in (lhs, rhs)]
-                if not _same(both):
-                    rows = (
-                        f", M = {_rows(columns)}"
-                        if any(str(size) == "M" for size in writer.sizes)
-                        else ""
-                    )
-                    at = ", ".join(
-                        f"{letter} = {place}" for letter, place in choice.items()
-                    )
-                    where = f"rows of length {columns}{rows}{f' at {at}' if at else ''}"
-                    raise AssertionError(f"{lhs} = {rhs} fails for {where}")
-                checked += 1
+        for numbers, sides in _entries(lhs, rhs, defs, sizes):
+            if not _same(sides):
+                where = ", ".join(f"{name} = {n}" for name, n in numbers.items())
+                raise AssertionError(f"{lhs} = {rhs} fails for rows at {where}")
+            checked += 1
     return checked
 
 
@@ -479,36 +413,15 @@ def counterexample(
     seed: int = 0,
 ) -> Counterexample | None:
     """A point where lhs and rhs differ, found among rational points at small sizes; None when none is found."""
-    lhs, rhs = (
-        check_branches(check_expression(name, side))
-        for name, side in (("lhs", lhs), ("rhs", rhs))
-    )
-    defs = check_defs(defs)
     draw = random.Random(seed)
-    sizes = _check_sizes(sizes)
     with evaluate(True):
-        for columns in sizes:
-            for writer, choice in _situations(lhs, rhs, defs, columns):
-                sides = [writer.entry(side, choice) for side in (lhs, rhs)]
-                found = _differ(sides, draw)
-                if found:
-                    named = {
-                        size: n for size, n in writer.sizes.items() if size != _ANY
-                    }
+        for numbers, sides in _entries(lhs, rhs, defs, sizes):
+            for values, left, right in _compared(sides, draw):
+                if _apart(left, right, sides):
                     functions = {part for side in sides for part in side.atoms(Opaque)}
-                    return Counterexample(
-                        named,
-                        choice,
-                        *found,
-                        tuple(sorted({one.stands_for() for one in functions})),
-                    )
+                    words = tuple(sorted({one.stands_for() for one in functions}))
+                    return Counterexample(numbers, values, left, right, words)
     return None
-
-
-def _differ(sides, draw):
-    return next(
-        (found for found in _compared(sides, draw) if _apart(*found[1:], sides)), None
-    )
 
 
 def _limits(sides):
