@@ -22,7 +22,6 @@ from sympy import (
     Rational,
     S,
     Subs,
-    Sum,
     evaluate,
     sympify,
 )
@@ -124,30 +123,13 @@ def _without_decimals(name, e):
     return e.func(*[_without_decimals(name, part) for part in e.args])
 
 
-def check_branches(e: Expr, letters: frozenset = frozenset()) -> Expr:
-    """e, in which every Piecewise has a value everywhere and depends on no letter of a sum around it.
+def check_branches(e: Expr) -> Expr:
+    """e, unless it holds a Piecewise: SymPy moves one out of a sum around it, out of the scope of other letters.
 
-    SymPy brings such a Piecewise out of its sum whenever it builds a sum, out of the scope of other letters as well.
-
-    Args:    e: an expression; letters: what the sums around it run over
-    Returns: e
-    Raises:  NotImplementedError where a Piecewise depends on such a letter, or its last branch has a condition
+    Raises:  NotImplementedError then
     """
     if e.has(Piecewise):
-        if isinstance(e, Piecewise) and letters and e.has_free(*letters):
-            raise NotImplementedError(
-                "a Piecewise inside a sum has no normal form, since SymPy moves it out of the sum; "
-                "write Max, Min, Abs or sign, or prove each branch by itself"
-            )
-        if isinstance(e, Piecewise) and e.args[-1].cond is not S.true:
-            raise NotImplementedError(
-                f"{e}: has no value where no branch holds; end with a branch (value, True)"
-            )
-        inner = (
-            letters | {limit[0] for limit in e.limits}
-            if isinstance(e, Sum)
-            else letters
+        raise NotImplementedError(
+            "a Piecewise has no normal form; write Max, Min, Abs or sign, or prove each branch by itself"
         )
-        for part in e.args[:1] if isinstance(e, Sum) else e.args:
-            check_branches(part, inner)
     return e

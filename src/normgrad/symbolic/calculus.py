@@ -12,7 +12,6 @@ from sympy import (
     Indexed,
     IndexedBase,
     KroneckerDelta,
-    Piecewise,
     S,
     Sum,
     Symbol,
@@ -49,7 +48,6 @@ DIFFERENTIABLE = (
     Abs,
     sign,
     Heaviside,
-    Piecewise,
     KroneckerDelta,
 )
 
@@ -92,7 +90,7 @@ def _check_functions(e, v):
         ) and part.has(name_of(v)):
             raise NotImplementedError(
                 f"{part}: where {type(part).__name__} has no derivative is not known here; write the function by "
-                f"exp, log, Abs, Max or Piecewise, or take one made by opaque"
+                f"exp, log, Abs or Max, or take one made by opaque"
             )
 
 

@@ -10,7 +10,7 @@ from sympy import Expr, sympify
 from .definitions import Defs
 from .notation import name_of
 from .proof import Proof, as_latex, prove
-from .render import printer, used_names
+from .render import aligned, printer, used_names
 from .witness import check_fixed
 
 DEFINITION, PROVED = "definition", "proved-for-every-n"
@@ -89,9 +89,7 @@ class Equation:
                     f"{left}= {latex(e)}"
                     + (rf" \quad {{\small {as_latex(f'({why})')}}}" if why else "")
                 )
-        # fractions below one another would touch
-        end = " \\\\[3pt]\n" if any(r"\frac" in line for line in lines) else " \\\\\n"
-        return "\\begin{aligned}\n" + end.join(lines) + "\n\\end{aligned}"
+        return aligned(lines, r"\frac")
 
     def prove(self) -> tuple[Proof, ...]:
         """Prove every "=" for every size of the dimensions.

@@ -16,7 +16,6 @@ from sympy import (
     Min,
     Mul,
     Ne,
-    Piecewise,
     Pow,
     S,
     Symbol,
@@ -26,7 +25,6 @@ from sympy import (
     sign,
     sympify,
 )
-from sympy.core.relational import Relational
 
 from .calculus import free_letters, resolve
 from .definitions import Defs
@@ -143,12 +141,10 @@ def _boundaries(e, name):
     # SymPy may have cancelled a root, whose domain ends all the same
     ends = {part for part in e.atoms(Pow) if not is_nonnegative(part.base)}
     # a kink that cancels, as that of Abs(s)**2, is none
-    for part in ends | resolve(e).atoms(Abs, sign, Heaviside, Max, Min, Piecewise, Pow):
+    for part in ends | resolve(e).atoms(Abs, sign, Heaviside, Max, Min, Pow):
         if not part.has(name):
             continue
-        if isinstance(part, Piecewise):
-            yield from _between(part, name)
-        elif isinstance(part, Max | Min):
+        if isinstance(part, Max | Min):
             for position, value in enumerate(part.args):
                 if value.has(name):
                     others = part.args[:position] + part.args[position + 1 :]
@@ -163,19 +159,6 @@ def _boundaries(e, name):
             smooth = is_nonnegative(inside) or is_nonnegative(-inside)
             if not (isinstance(part, Abs) and smooth):
                 yield inside, _needed(inside, -S.One)
-
-
-def _between(branches, name):
-    """The boundaries between the branches of a Piecewise that move with the name."""
-    for _, condition in branches.args:
-        relations = condition.atoms(Relational)
-        if condition.xreplace(dict.fromkeys(relations, S.true)).has(name):
-            raise NotImplementedError(
-                f"{condition}: a branch under a derivative needs a condition such as s > 0"
-            )
-        for relation in relations:
-            if relation.has(name):
-                yield relation.lhs - relation.rhs, Ne
 
 
 def _fold(base, defs):

@@ -75,6 +75,13 @@ def printer(avoid: Iterable[str]) -> Callable[[Expr], str]:
     return line
 
 
+def aligned(lines: Iterable[str], *tall: str) -> str:
+    """Lines below one another; with some room between them where one holds what is tall, as a fraction."""
+    lines = list(lines)
+    room = "[3pt]" if any(sign in line for line in lines for sign in tall) else ""
+    return "\\begin{aligned}\n" + f" \\\\{room}\n".join(lines) + "\n\\end{aligned}"
+
+
 def bound_letters(dimension: str) -> Iterator[str]:
     """The letters that a sum over a dimension may have, the preferred one first: i for M, r for N, g for others."""
     first = LETTERS.get(dimension[0], OTHER_LETTERS)

@@ -12,7 +12,7 @@ from .calculus import resolve
 from .definitions import Defs, check_defs
 from .normal_form import Reciprocal, Root, cleared_sides, nf
 from .notation import rename_bound
-from .render import latex, printer, used_names
+from .render import aligned, latex, printer, used_names
 from .steps import has_bound_delta, has_constant, in_sums, split_terms
 
 GIVEN, UNFOLD = "the claim", "definitions"
@@ -80,7 +80,7 @@ class Trace:
             rf"\text{{where}} \quad & {show(letter)} = {show(value)}"
             for value, letter in letters.items()
         ]
-        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+        return aligned(lines)
 
     def _repr_latex_(self):
         return f"$$\n{self.latex()}\n$$"

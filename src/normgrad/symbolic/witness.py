@@ -1,8 +1,7 @@
 """The second witness: claims checked entry by entry at fixed sizes, with scalar symbols and scalar derivatives.
 
 Nothing here uses the normal form: sums are written out, names are unfolded at their entries, and derivatives are
-SymPy's own, with respect to scalars. What has branches is not differentiated: at points, those where two branches meet
-included, the derivative is the limit of quotients.
+SymPy's own, with respect to scalars. A claim without derivatives is also compared where two branches meet.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import sympy
 from sympy import (
     Abs,
     Add,
-    Dummy,
     Expr,
     Heaviside,
     Indexed,
@@ -24,7 +22,6 @@ from sympy import (
     KroneckerDelta,
     Max,
     Min,
-    Piecewise,
     Pow,
     Rational,
     S,
@@ -33,7 +30,6 @@ from sympy import (
     evaluate,
     sign,
 )
-from sympy.core.relational import Relational
 
 from .admission import check_branches, check_expression
 from .calculus import free_letters, index_ranges
@@ -44,9 +40,9 @@ from .opaque import Opaque, concrete
 from .patience import look
 
 _ANY = dim("any")
-BRANCHED = (Abs, sign, Heaviside, Max, Min, Piecewise)
-# how far apart the points of a quotient are, and to how many digits its ends are worked out
-STEP, DIGITS = Rational(1, 10**20), 300
+# points at which two sides are compared
+TRIES = 4
+BRANCHED = (Abs, sign, Heaviside, Max, Min)
 
 
 class Explicit:
@@ -117,7 +113,7 @@ class Explicit:
 
     def _slope(self, e, v, indices):
         """The derivative of a scalar expression, in which names that are held fixed become what they stand for."""
-        slope = _slope(e, Explicit(Defs(), self.sizes).entry(v, indices))
+        slope = e.diff(Explicit(Defs(), self.sizes).entry(v, indices))
         values = {}
         for head, _ in self.defs:
             for place in self._places(getattr(name_of(head), "shape", ())):
@@ -134,81 +130,27 @@ def _symbol(name, place):
     return Symbol(text, **name.base.label.assumptions0)
 
 
-def _slope(e, v):
-    """The derivative by a scalar; where branches meet in e a Partial by h, at h = 0, of e at v + h."""
-    if not e.has(*BRANCHED, Partial):
-        return e.diff(v)
-    h = Dummy("h", real=True)
-    return Partial(e.xreplace({v: v + h}), h)
-
-
-def _number(e, values, step=STEP):
-    """e at a point; None where it is not real, or a derivative in it does not exist."""
-    slopes = {}
-    for part in _outermost(e):
-        slopes[part] = _quotient(*part.args, values, step)
-        if slopes[part] is None:
-            return None
-    value = (
-        _at_0(concrete(e.xreplace(slopes))).xreplace(values).evalf(DIGITS, maxn=DIGITS)
-    )
-    return value if value.is_real and value.is_finite else None
-
-
-def _outermost(e):
-    if isinstance(e, Partial):
-        return {e}
-    return set().union(*map(_outermost, e.args))
-
-
-def _at_0(e):
-    """The expression without the small changes of its derivatives."""
-    return e.xreplace(dict.fromkeys(e.atoms(Dummy), S.Zero))
-
-
-def _quotient(e, h, values, step):
-    """The derivative of e by h at 0, where the quotients on either side have one limit; else None."""
-    # a derivative inside e takes much smaller steps, and there is no third one inside
-    if step < Rational(1, 10**DIGITS):
-        return None
-    here = _number(e, values, step**6)
-    quotients = []
-    for change in (step, -step, step**2, -(step**2)):
-        beside = _number(e.xreplace({h: change}), values, step**6)
-        if here is None or beside is None:
-            return None
-        quotients.append((beside - here) / change)
-    apart = max(quotients) - min(quotients)
-    return (
-        quotients[2] if apart < Rational(1, 10**12) * (1 + abs(quotients[2])) else None
-    )
-
-
 def _meetings(e):
     """Expressions that are 0 where two branches of e meet."""
     for part in e.atoms(*BRANCHED):
         if isinstance(part, Max | Min):
             yield from (first - second for first, second in combinations(part.args, 2))
-        elif isinstance(part, Piecewise):
-            yield from (
-                relation.lhs - relation.rhs for relation in part.atoms(Relational)
-            )
         else:
             yield part.args[0]
 
 
-def _points(sides, draw, tries=4):
-    """Points drawn at random, and points where two branches meet."""
-    used = set().union(*[_at_0(side).free_symbols for side in sides])
-    symbols = sorted(used, key=str)
-    meetings = {_at_0(meeting) for side in sides for meeting in _meetings(side)}
+def _points(sides, draw, meet):
+    """Points drawn at random, and where `meet` is true points where two branches meet."""
+    sides = list(map(concrete, sides))
+    symbols = sorted(set().union(*[side.free_symbols for side in sides]), key=str)
 
     def drawn():
         return {symbol: _rational(symbol, draw) for symbol in symbols}
 
-    for _ in range(tries):
+    for _ in range(TRIES):
         yield drawn()
-    for meeting in sorted(map(concrete, meetings), key=str):
+    meetings = {meeting for side in sides for meeting in _meetings(side)}
+    for meeting in sorted(meetings, key=str) if meet else ():
         values = drawn()
         for symbol in sorted(meeting.free_symbols, key=str):
             for number in _tried(meeting.xreplace({**values, symbol: symbol}), symbol):
@@ -310,11 +252,8 @@ def _sizes(expressions, columns):
 
 
 def _entries(lhs, rhs, defs, sizes):
-    """(the sizes and free indices, the two sides there) for every length of a row and choice of the free indices."""
-    lhs, rhs = (
-        check_branches(check_expression(name, side))
-        for name, side in (("lhs", lhs), ("rhs", rhs))
-    )
+    """(sizes and free indices, the two sides there, whether they may be compared where branches meet), all of them."""
+    lhs, rhs = check_expression("lhs", lhs), check_expression("rhs", rhs)
     defs, lengths = check_defs(defs), tuple(sizes)
     whole = [type(size) is int and size > 0 for size in lengths]
     if not whole or not all(whole):
@@ -322,6 +261,10 @@ def _entries(lhs, rhs, defs, sizes):
             f"sizes: got {lengths}, needs at least one length of a row, a whole number from 1 on"
         )
     expressions = [lhs, rhs, *[side for line in defs for side in line]]
+    for e in expressions:
+        check_branches(e)
+    # a derivative has no value where two branches meet
+    meet = not any(e.has(Partial, Local) for e in expressions)
     # a summed index may run to another size in another line
     ranges = index_ranges(*map(rename_bound, expressions))
     free = sorted(free_letters(lhs) | free_letters(rhs), key=str)
@@ -332,7 +275,7 @@ def _entries(lhs, rhs, defs, sizes):
             sides = [writer.entry(side, indices) for side in (lhs, rhs)]
             numbers = {**writer.sizes, **indices}
             del numbers[_ANY]
-            yield numbers, sides
+            yield numbers, sides, meet
 
 
 def _dims(e):
@@ -371,14 +314,14 @@ def _settled(e):
     return e.func(*parts)
 
 
-def _same(sides):
-    """Whether two scalar sides are one identity; where a derivative is a limit, one value at every point."""
-    if not _limits(sides):
-        return _is_zero(sides[0] - sides[1])
-    points = list(_compared(sides, random.Random(0)))
-    return bool(points) and not any(
-        _apart(left, right, sides) for _, left, right in points
-    )
+def _same(sides, meet):
+    """Whether two scalar sides are one identity; of derivatives of branches, whether their values are equal."""
+    if _is_zero(sides[0] - sides[1]):
+        return True
+    if meet or not any(side.has(*BRANCHED) for side in sides):
+        return False
+    points = list(_compared(sides, random.Random(0), meet))
+    return bool(points) and not any(map(_apart, points))
 
 
 def check_fixed(
@@ -386,8 +329,8 @@ def check_fixed(
 ) -> int:
     """Check lhs = rhs for rows of the given lengths, entry by entry, as identities in every input.
 
-    Derivatives of what has branches are compared at points instead, those where two branches meet included; where there
-    is no point at which both sides have a value, the entry fails.
+    Derivatives of what has branches are compared at points as well; where there is no point at which both sides have a
+    value, the entry fails.
 
     The number of rows M is another one at each length: 3 for rows of 2, 1 for rows of 3, 2 for rows of 4.
 
@@ -397,8 +340,8 @@ def check_fixed(
     """
     checked = 0
     with evaluate(True):
-        for numbers, sides in _entries(lhs, rhs, defs, sizes):
-            if not _same(sides):
+        for numbers, sides, meet in _entries(lhs, rhs, defs, sizes):
+            if not _same(sides, meet):
                 where = ", ".join(f"{name} = {n}" for name, n in numbers.items())
                 raise AssertionError(f"{lhs} = {rhs} fails for rows at {where}")
             checked += 1
@@ -415,42 +358,28 @@ def counterexample(
     """A point where lhs and rhs differ, found among rational points at small sizes; None when none is found."""
     draw = random.Random(seed)
     with evaluate(True):
-        for numbers, sides in _entries(lhs, rhs, defs, sizes):
-            for values, left, right in _compared(sides, draw):
-                if _apart(left, right, sides):
+        for numbers, sides, meet in _entries(lhs, rhs, defs, sizes):
+            for point in _compared(sides, draw, meet):
+                if _apart(point):
                     functions = {part for side in sides for part in side.atoms(Opaque)}
                     words = tuple(sorted({one.stands_for() for one in functions}))
-                    return Counterexample(numbers, values, left, right, words)
+                    return Counterexample(numbers, *point, words)
     return None
 
 
-def _limits(sides):
-    """Whether a derivative is left in the sides, as a limit."""
-    return any(side.has(Partial) for side in sides)
+def _apart(point):
+    _, left, right = point
+    return abs((left - right).evalf(30)) > 10**-20 * (1 + abs(left.evalf(30)))
 
 
-def _apart(left, right, sides):
-    within = Rational(1, 10 ** (9 if _limits(sides) else 20))
-    return abs((left - right).evalf(30)) > within * (1 + abs(left.evalf(30)))
-
-
-def _compared(sides, draw):
-    """(values, left, right) at points; where a side is infinite, not real or no limit, the claim says nothing."""
-    for values in _points(sides, draw):
+def _compared(sides, draw, meet):
+    """(values, left, right) at points; where a side is infinite or not real, the claim says nothing."""
+    for values in _points(sides, draw, meet):
         look()
-        if not all(_is_real(side, values) for side in sides):
-            continue
-        if _limits(sides):
-            both = [_number(side, values) for side in sides]
-            # what is left of a step that should be 0 is cut off
-            both = [
-                number if number is None else number.round(20).evalf(30)
-                for number in both
-            ]
-        else:
-            both = [concrete(side).xreplace(values) for side in sides]
-        if all(number is not None and number.evalf(30).is_real for number in both):
-            yield values, *both
+        if all(_is_real(side, values) for side in sides):
+            left, right = (concrete(side).xreplace(values) for side in sides)
+            if left.evalf(30).is_real and right.evalf(30).is_real:
+                yield values, left, right
 
 
 def _is_real(e, values):
