@@ -18,10 +18,8 @@ from normgrad.symbolic import (
 )
 from normgrad.symbolic.normal_form import nf
 
-M, N, K = dim("M"), dim("N"), dim("K")
-i, j, k = index("i", "j", "k")
-x, y, A = tensor("x", N), tensor("y", N), tensor("A", N, N)
-s, f, g, L, t = (tensor(name) for name in ("s", "f", "g", "L", "t"))
+N, j = dim("N"), index("j")
+s, f = tensor("s"), tensor("f")
 
 # -- the second witness
 

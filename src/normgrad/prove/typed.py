@@ -1,7 +1,7 @@
 """The arguments of a call as the cell's text has them: read from the text, for printing alone.
 
-The text is found by the code's own positions, or by `executing` where there are none (Python 3.10), through linecache,
-in which IPython keeps its cells. Where there is no text, as under exec, the evaluated expressions are shown.
+The text is found by the positions that the code keeps, through linecache, in which IPython has its cells. Where there
+is none, as under exec or in Python 3.10, the evaluated expressions are shown.
 """
 
 from __future__ import annotations
@@ -75,19 +75,11 @@ def _call(frame):
     """(the call that a frame makes, the tree and the text in which it stands)."""
     code = frame.f_code
     text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
-    positions = list(getattr(code, "co_positions", list)())
-    if not positions:
-        from executing import Source
-
-        source = Source.executing(frame)
-        return source.node, source.source.tree, source.source.text
-    first, last, start, end = positions[frame.f_lasti // 2]
+    first, last, start, end = list(code.co_positions())[frame.f_lasti // 2]
     for node in ast.walk(_parsed(text)):
-        if isinstance(node, ast.Call) and (node.lineno, node.end_lineno) == (
-            first,
-            last,
-        ):
-            if (node.col_offset, node.end_col_offset) == (start, end):
+        if isinstance(node, ast.Call) and first == node.lineno:
+            place = node.end_lineno, node.col_offset, node.end_col_offset
+            if place == (last, start, end):
                 return node, _parsed(text), text
     raise LookupError("the call's text")
 

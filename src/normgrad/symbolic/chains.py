@@ -77,18 +77,16 @@ class Equation:
             return f"{latex(lhs)} = {latex(rhs)}"
         whys, lines = iter(self.whys), []
         for start, *others in self.chains:
-            lines += [f"& {latex(start)}"] if self.wide else []
-            for place, e in enumerate(others):
-                left = (
-                    r"& \quad"
-                    if self.wide
-                    else f"{latex(start) if place == 0 else ''} &"
-                )
+            left = f"{latex(start)} &"
+            if self.wide:
+                lines.append(f"& {latex(start)}")
+                left = r"& \quad"
+            for e in others:
                 why = next(whys, "")
-                lines.append(
-                    f"{left}= {latex(e)}"
-                    + (rf" \quad {{\small {as_latex(f'({why})')}}}" if why else "")
-                )
+                reason = rf" \quad {{\small {as_latex(f'({why})')}}}" if why else ""
+                lines.append(f"{left}= {latex(e)}{reason}")
+                left = left if self.wide else " &"
+        # fractions below one another would touch
         return aligned(lines, r"\frac")
 
     def prove(self) -> tuple[Proof, ...]:

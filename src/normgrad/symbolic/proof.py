@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from sympy import Expr, S, Sum, Symbol, evaluate
+from sympy import Expr, IndexedBase, S, Sum, Symbol, evaluate
 
 from .admission import check_branches, check_expression
 from .calculus import index_ranges, resolve
@@ -14,7 +14,7 @@ from .conditions import side_conditions
 from .definitions import Defs, check_defs
 from .elementary import has_rules, in_basic_terms
 from .normal_form import cleared_sides, equal, nf
-from .notation import rename_bound, with_letters
+from .notation import with_letters
 from .patience import SECONDS, OutOfPatience, limited
 from .witness import Counterexample, counterexample
 
@@ -40,16 +40,12 @@ def known(sides: Iterable[Expr], defs: Defs, conditions: Iterable[str]) -> str:
     """
     sides = list(sides)
     everything = [*sides, *[e for line in defs.reached(*sides) for e in line]]
-    with evaluate(True):
-        # a summed index may run to another size in another line
-        ranges = index_ranges(*map(rename_bound, everything))
-        sizes = {str(size) for size in ranges.values()}
-    sizes |= {
-        str(limit[2])
-        for e in everything
-        for part in e.atoms(Sum)
-        for limit in part.limits
-    }
+    sizes = set()
+    for e in everything:
+        sizes |= {
+            str(size) for base in e.atoms(IndexedBase) for size in base.shape or ()
+        }
+        sizes |= {str(limit[2]) for part in e.atoms(Sum) for limit in part.limits}
     conditions = list(conditions)
     text = "proved" + (f" for every ${'$ and $'.join(sorted(sizes))}$" if sizes else "")
     return text + (f", where {', '.join(conditions)}" if conditions else "")
@@ -80,40 +76,11 @@ class NotProved(Exception):
         where: str = "",
         why: str = "no normal form, no counterexample",
     ):
-        self.lhs, self.rhs, self.counterexample, self.where, self.why = (
-            lhs,
-            rhs,
-            counterexample,
-            where,
-            why,
-        )
+        self.lhs, self.rhs, self.counterexample = lhs, rhs, counterexample
+        self.where, self.why = where, why
         verdict = f"refuted {counterexample}" if counterexample else f"undecided: {why}"
-        super().__init__(
-            f"{where + ': ' if where else ''}{' = '.join(lettered(lhs, rhs))} is {verdict}"
-        )
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Both sides of a proved claim as the same polynomial.
-
-    Args:  multiplier: what the sides were multiplied by; polynomial: what both of them became
-           letters: the sums that the polynomial's S letters stand for
-    """
-
-    multiplier: Expr
-    polynomial: Expr
-    letters: dict[Symbol, Sum]
-
-    def __str__(self):
-        sums = "; ".join(
-            f"{letter} = {value}" for letter, value in self.letters.items()
-        )
-        times = "" if self.multiplier == 1 else f" times {self.multiplier}"
-        return plain(
-            f"both sides{times} are {self.polynomial}"
-            + (f", where {sums}" if sums else "")
-        )
+        text = f"{' = '.join(lettered(lhs, rhs))} is {verdict}"
+        super().__init__(f"{where}: {text}" if where else text)
 
 
 @dataclass(frozen=True)
@@ -134,18 +101,17 @@ class Proof:
         """What must hold for both sides to be defined; empty when nothing has to."""
         return side_conditions((self.lhs, self.rhs), self.defs)
 
-    def certificate(self) -> Certificate:
-        """The polynomial that both sides become once denominators are cleared."""
+    def certificate(self) -> str:
+        """The polynomial that both sides become once denominators are cleared, in letters for its sums."""
         with evaluate(True):
             multiplier, (polynomial, _) = cleared_sides(*map(nf, self.sides))
             sums = sorted(polynomial.atoms(Sum), key=str)
-            letters = {
-                value: Symbol(f"S_{place}") for place, value in enumerate(sums, start=1)
-            }
-            polynomial = polynomial.xreplace(letters)
-        return Certificate(
-            multiplier, polynomial, {letter: value for value, letter in letters.items()}
-        )
+            letters = {e: Symbol(f"S_{n}") for n, e in enumerate(sums, start=1)}
+            text = f"both sides times {multiplier} are {polynomial.xreplace(letters)}"
+        if sums:
+            where = "; ".join(f"{letter} = {e}" for e, letter in letters.items())
+            text += f", where {where}"
+        return plain(text.replace(" times 1 are", " are"))
 
     def __str__(self):
         conditions = [text for one in self.side_conditions for text in lettered(one)]

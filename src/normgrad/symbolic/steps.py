@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import permutations
+from itertools import product
 
 from sympy import (
     Add,
-    Basic,
     Dummy,
     Expr,
     Indexed,
@@ -20,7 +19,7 @@ from sympy import (
 )
 
 from .calculus import D, free_letters
-from .definitions import Defs
+from .definitions import Defs, numbered
 from .normal_form import as_powers, multiply_out, nf
 from .notation import Partial, name_of, rename_bound, total_over
 
@@ -137,69 +136,31 @@ def using(*results) -> Callable[[Expr], Expr]:
 
     def rewrite(e):
         for result in results:
-            e = _replaced(rename_bound(e), result.lhs, result.rhs)
+            e = _substituted(rename_bound(e), result.lhs, result.rhs)
         return e
 
     return rewrite
 
 
-def _replaced(e, lhs, rhs):
-    letters = free_letters(lhs)
-    found: dict[Basic, Basic] = {}
-    if _match(lhs, e, letters, found):
-        # the letters of the result first become others, so that an exchange of two letters is no clash
-        fresh = {
-            letter: Dummy(letter.name, integer=True, positive=True) for letter in found
-        }
-        there = {fresh[letter]: found[letter] for letter in found}
-        return rename_bound(rhs).xreplace(fresh).xreplace(there)
-    if not e.args or isinstance(e, Indexed):
-        return e
-    return e.func(*[_replaced(part, lhs, rhs) for part in e.args])
-
-
-def _match(pattern, e, letters, found) -> bool:
-    """Whether e is the pattern with other letters; which letters stand for which is noted in `found`."""
-    if pattern in letters:
-        if not (e.is_Symbol and e.is_integer):
-            return False
-        return found.setdefault(pattern, e) == e
-    if not pattern.args or not e.args:
-        return pattern == e
-    if isinstance(pattern, Indexed):
-        same = isinstance(e, Indexed) and e.base == pattern.base
-        return same and all(
-            _match(a, b, letters, found)
-            for a, b in zip(pattern.indices, e.indices, strict=True)
-        )
-    if pattern.func != e.func or len(pattern.args) != len(e.args):
-        return False
-    if isinstance(pattern, Sum):
-        return _match_sum(pattern, e, letters, found)
-    orders = (
-        permutations(e.args)
-        if isinstance(pattern, Add | Mul) and len(e.args) <= 4
-        else [e.args]
-    )
-    for order in orders:
-        tried = dict(found)
-        if all(
-            _match(a, b, letters, tried)
-            for a, b in zip(pattern.args, order, strict=True)
-        ):
-            found.update(tried)
-            return True
-    return False
-
-
-def _match_sum(pattern, e, letters, found):
-    if [limit[1:] for limit in pattern.limits] != [limit[1:] for limit in e.limits]:
-        return False
-    bound = {
-        limit[0]: other[0]
-        for limit, other in zip(pattern.limits, e.limits, strict=True)
+def _substituted(e, lhs, rhs):
+    lhs, letters = rename_bound(lhs), sorted(free_letters(lhs), key=str)
+    indices = {
+        index for entry in e.atoms(Indexed, KroneckerDelta) for index in entry.args
     }
-    return _match(pattern.function.xreplace(bound), e.function, letters, found)
+    others = sorted(filter(lambda part: part.is_Symbol, indices), key=str)
+    forms = {}
+    for place in product(others, repeat=len(letters)):
+        change = dict(zip(letters, place, strict=True))
+        forms[numbered(lhs.xreplace(change))] = change
+
+    def put_in(part):
+        if type(part) is type(lhs) and numbered(part) in forms:
+            return rename_bound(rhs).xreplace(forms[numbered(part)])
+        if not part.args or isinstance(part, Indexed):
+            return part
+        return part.func(*map(put_in, part.args))
+
+    return put_in(e)
 
 
 # -- sums

@@ -7,7 +7,7 @@ SymPy's own, with respect to scalars. A claim without derivatives is also compar
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, count, product
 
@@ -200,19 +200,24 @@ class Counterexample:
         return ", ".join(parts)
 
     def __str__(self):
-        left, right = in_digits(self.lhs), in_digits(self.rhs)
+        left, right = in_digits((self.lhs, self.rhs), 6)
         return f"at {self._in_words(self.values)}: left = {left}, right = {right}"
 
 
-def in_digits(side: Expr) -> str:
-    """What a side is at a point, in six digits; what is not a number, as it is.
+def in_digits(sides: Sequence[Expr], digits: int) -> list[str]:
+    """Two values in so many digits, or in as many as tell them apart; as they are where one is not a number.
 
     Of terms that cancel, SymPy finds no digit and gives a power of ten such as 0E-143: that is 0.
     """
+    if not all(side.is_number for side in sides):
+        return list(map(str, sides))
     with evaluate(True):
-        return (
-            f"{float(side.evalf(15, chop=1e-50)):.6g}" if side.is_number else str(side)
-        )
+        values = [float(side.evalf(15, chop=1e-50)) for side in sides]
+    for places in range(digits, 18):
+        texts = [f"{value:.{places}g}" for value in values]
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def patterns(
