@@ -41,7 +41,7 @@ class BrowserCode(Code):
 
     def _operation(self, sign, e):
         return reduce(
-            lambda first, other: self._result(f"{first}{sign}{other}"),
+            lambda first, second: self._result(f"{first}{sign}{second}"),
             map(self.code, e.args),
         )
 

@@ -186,6 +186,6 @@ def _assign(letter, size, ranges, where):
 
 def _join(pair, ranges):
     i, k = pair.args[:2]
-    for one, other in ((i, k), (k, i)):
-        if one in ranges:
-            _assign(other, ranges[one], ranges, pair)
+    for index, partner in ((i, k), (k, i)):
+        if index in ranges:
+            _assign(partner, ranges[index], ranges, pair)

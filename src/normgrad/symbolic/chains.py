@@ -76,12 +76,12 @@ class Equation:
             lhs, rhs = self.chain
             return f"{latex(lhs)} = {latex(rhs)}"
         whys, lines = iter(self.whys), []
-        for start, *others in self.chains:
+        for start, *steps in self.chains:
             left = f"{latex(start)} &"
             if self.wide:
                 lines.append(f"& {latex(start)}")
                 left = r"& \quad"
-            for e in others:
+            for e in steps:
                 why = next(whys, "")
                 reason = rf" \quad {{\small {as_latex(f'({why})')}}}" if why else ""
                 lines.append(f"{left}= {latex(e)}{reason}")

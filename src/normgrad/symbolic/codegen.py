@@ -129,12 +129,12 @@ class Code:
 
     def _cases(self, e):
         """The code of a condition, of the value where it holds, and of the other value."""
-        (value, condition), (other, last) = e.args
+        (value, condition), (otherwise, last) = e.args
         if last != True:  # noqa: E712 - SymPy's own true
             raise NotImplementedError(
                 f"{e}: no {self.WHAT} for a last piece with a condition"
             )
-        return tuple(map(self.code, (condition, value, other)))
+        return tuple(map(self.code, (condition, value, otherwise)))
 
     @staticmethod
     def _free_limits(e):
@@ -220,7 +220,9 @@ class ArrayCode(Code):
         for part in sorted(body.atoms(Indexed), key=str):
             if letter in part.indices:
                 after = part.indices[list(part.indices).index(letter) + 1 :]
-                following = [self.axes.index(one) for one in after if one in self.axes]
+                following = [
+                    self.axes.index(index) for index in after if index in self.axes
+                ]
                 return min(following, default=len(self.axes))
         return len(self.axes)
 
@@ -321,12 +323,12 @@ def label(head) -> str:
 
 def _needed(defs, outputs):
     """The definitions that the outputs rest on, in their order."""
-    wanted = {name_of(defs.line(output)[0]) for output in outputs}
+    needed = {name_of(defs.line(output)[0]) for output in outputs}
     chosen = []
     for head, formula in reversed(list(defs)):
-        if name_of(head) in wanted:
+        if name_of(head) in needed:
             chosen.append((head, formula))
-            wanted |= {
+            needed |= {
                 name_of(part) for part in formula.atoms(Indexed)
             } | formula.free_symbols
     return chosen[::-1]

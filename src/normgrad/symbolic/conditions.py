@@ -130,10 +130,10 @@ def _needed(base, exponent):
     """The relation to 0 that a power's base must have, or None."""
     if is_positive(base) or (exponent.is_Integer and exponent >= 0):
         return None
-    known = is_nonnegative(base)
+    nonnegative = is_nonnegative(base)
     if exponent.is_Rational and exponent > 0:
-        return None if known else Ge
-    return Gt if known or not exponent.is_integer else Ne
+        return None if nonnegative else Ge
+    return Gt if nonnegative or not exponent.is_integer else Ne
 
 
 def _boundaries(e, name):
@@ -163,30 +163,30 @@ def _boundaries(e, name):
 
 def _fold(base, defs):
     """The defined name that vanishes exactly where base does, if there is one; D(s) by the name of its size."""
-    wanted = _core(nf(base))
+    core = _core(nf(base))
     letters = sorted(free_letters(base), key=str)
     for head, _ in defs:
         own = getattr(head, "indices", ())
         if len(own) == len(letters) <= 1:
             value = nf(defs.unfold(head)).xreplace(dict(zip(own, letters, strict=True)))
-            if _core(value) == wanted:
+            if _core(value) == core:
                 return head
     return base.func(_named(base.args[0], defs)) if isinstance(base, Opaque) else base
 
 
 def _named(e, defs):
     """The defined scalar that is equal to an expression, if there is one; else the expression."""
-    found = [
+    heads = [
         head for head, _ in defs if head.is_Symbol and nf(defs.unfold(head)) == nf(e)
     ]
-    return found[0] if found else e
+    return heads[0] if heads else e
 
 
 def _core(e):
     """A normal form without positive factors and without its root."""
     if isinstance(e, Mul):
-        rest = [factor for factor in e.args if not is_positive(factor)]
-        e = rest[0] if len(rest) == 1 else Mul(*rest)
+        factors = [factor for factor in e.args if not is_positive(factor)]
+        e = factors[0] if len(factors) == 1 else Mul(*factors)
     if isinstance(e, Root):
         return e.args[0]
     return split_content(e)[1] if isinstance(e, Add) else e

@@ -16,8 +16,8 @@ def numbered(e: Expr, depth: int = 0) -> Expr:
     """The expression with its bound letters numbered from outside in, so that equal lines are equal objects."""
     if isinstance(e, Sum):
         letters = {
-            limit[0]: Symbol(f"{depth + place}", integer=True)
-            for place, limit in enumerate(e.limits)
+            limit[0]: Symbol(f"{depth + level}", integer=True)
+            for level, limit in enumerate(e.limits)
         }
         limits = [(letters[letter], first, last) for letter, first, last in e.limits]
         return Sum(
@@ -60,8 +60,8 @@ class Defs:
                 return  # a cell that is run again
             raise ValueError(f"{head}: defined already as {self._lines[name][1]}")
         if any(
-            name in map(name_of, one.atoms(Indexed, Symbol))
-            for one in (e, *[line[1] for line in self])
+            name in map(name_of, side.atoms(Indexed, Symbol))
+            for side in (e, *[line[1] for line in self])
         ):
             raise ValueError(f"{head}: used before it is defined")
         if len(set(getattr(head, "indices", ()))) < len(getattr(head, "indices", ())):
@@ -88,10 +88,10 @@ class Defs:
 
     def without(self, e: Expr) -> Defs:
         """The same lines but that of a name, which is an input then."""
-        rest = Defs()
+        kept = Defs()
         name = name_of(e)
-        rest._lines = {key: line for key, line in self._lines.items() if key != name}
-        return rest
+        kept._lines = {key: line for key, line in self._lines.items() if key != name}
+        return kept
 
     def line(self, e: Expr) -> tuple[Expr, Expr]:
         """The definition of a name, (head, expression), with the indices it was defined with."""
@@ -103,13 +103,13 @@ class Defs:
 
     def reached(self, *sides: Expr) -> list[tuple[Expr, Expr]]:
         """The lines that expressions need, directly or through other lines, in order."""
-        found, waiting = set(), list(sides)
+        reached, waiting = set(), list(sides)
         while waiting:
             names = {name_of(part) for part in waiting.pop().atoms(Indexed, Symbol)}
-            new = [name for name in names if name in self._lines and name not in found]
-            found |= set(new)
+            new = names & self._lines.keys() - reached
+            reached |= new
             waiting += [self._lines[name][1] for name in new]
-        return [line for name, line in self._lines.items() if name in found]
+        return [line for name, line in self._lines.items() if name in reached]
 
     def body(self, e: Expr) -> Expr:
         """The defining expression of e with e's own indices: one level, capture-free."""
@@ -138,8 +138,8 @@ class Defs:
         """
 
         def one(local):
-            f, v, given = local.args
-            held = self._held(self.line(f)[1] if f in self else f, v) or given
+            f, v, held_before = local.args
+            held = self._held(self.line(f)[1] if f in self else f, v) or held_before
             return Local(f, v, held) if held else Partial(f, v)
 
         e = sympify(e)

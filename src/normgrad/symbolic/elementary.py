@@ -65,8 +65,8 @@ def _sign(a):
 
 
 def _largest(*parts):
-    first, *others = sorted(parts, key=str)
-    for other in others:
+    first, *parts = sorted(parts, key=str)
+    for other in parts:
         first = (first + other + _absolute(nf(first - other))) / 2
     return first
 

@@ -142,11 +142,11 @@ def _contract_term(term):
             raise NotImplementedError(f"{pair}: a delta of a shifted index")
         if not dropped.is_Symbol:
             kept, dropped = dropped, kept
-        rest = Mul(*factors[:position], *factors[position + 1 :])
-        if dropped in _symbols(rest):
-            return contract(pair * _nf(rest.xreplace({dropped: kept})))
+        cofactor = Mul(*factors[:position], *factors[position + 1 :])
+        if dropped in _symbols(cofactor):
+            return contract(pair * _nf(cofactor.xreplace({dropped: kept})))
         if exponent != 1:
-            return _contract_term(pair * rest)
+            return _contract_term(pair * cofactor)
     return term
 
 
@@ -162,8 +162,8 @@ def _sum_over(body, limit):
         )
         if pair is not None:
             inside.remove(pair)
-            other = pair.args[0] if pair.args[1] == r else pair.args[1]
-            terms.append(_nf(Mul(*outside) * Mul(*inside).xreplace({r: other})))
+            index = pair.args[0] if pair.args[1] == r else pair.args[1]
+            terms.append(_nf(Mul(*outside) * Mul(*inside).xreplace({r: index})))
         else:
             terms.append(
                 Mul(*outside)
@@ -227,14 +227,14 @@ def _in_order(limits, product):
 def _ranked(keys):
     """For every letter, twice the number of letters with a lesser key."""
     return {
-        letter: 2 * sum(other < key for other in keys.values())
+        letter: 2 * sum(smaller < key for smaller in keys.values())
         for letter, key in keys.items()
     }
 
 
 def _seen_from(product, letter, ranks):
     """The product as a text in which the other letters are known by their ranks alone."""
-    names = {other: Symbol(f"c{rank}", **INDEX) for other, rank in ranks.items()}
+    names = {index: Symbol(f"c{rank}", **INDEX) for index, rank in ranks.items()}
     return str(product.xreplace({**names, letter: Symbol("here", **INDEX)}))
 
 
@@ -256,9 +256,9 @@ def power(base: Expr, exponent: Expr) -> Expr:
         whole = exponent.is_Integer or _is_square(base.args[0])
         return _radical(base, exponent) if whole else power(base.args[0], exponent / 2)
     if base.is_Mul or base.is_Pow:
-        split, rest = _split_factors(base, exponent)
+        split, kept = _split_factors(base, exponent)
         if split != 1:
-            return split if rest == 1 else split * power(rest, exponent)
+            return split if kept == 1 else split * power(kept, exponent)
     if base.is_Add and not base.has(Root, Reciprocal):
         content, primitive = split_content(base)
         if content != 1:
@@ -323,7 +323,7 @@ def _common_squares(e):
 
 def _split_factors(base, exponent):
     """The factors of a product with a known sign of their powers, raised to the exponent, and what is left."""
-    split = rest = S.One
+    split = kept = S.One
     for factor in Mul.make_args(base):
         inner, inner_exponent = factor.as_base_exp()
         if isinstance(factor, exp):
@@ -333,7 +333,7 @@ def _split_factors(base, exponent):
         elif factor.is_number and factor.is_positive:
             split *= Pow(factor, exponent)
         elif exponent.is_Integer or inner.is_number:
-            rest *= factor
+            kept *= factor
         elif isinstance(inner, Sum) and is_nonnegative(inner):
             split *= power(inner, inner_exponent * exponent)
         elif (
@@ -343,8 +343,8 @@ def _split_factors(base, exponent):
         ):
             split *= _radical(Root(inner**2), inner_exponent * exponent)
         else:
-            rest *= factor
-    return split, rest
+            kept *= factor
+    return split, kept
 
 
 def split_content(e: Expr) -> tuple[Expr, Expr]:
@@ -375,10 +375,10 @@ def _common_exponential(terms):
         dict(part.as_coeff_Mul()[::-1] for part in Add.make_args(_exponent(term)))
         for term in terms
     ]
-    letters = dict.fromkeys(letter for found in exponents for letter in found)
+    letters = dict.fromkeys(letter for powers in exponents for letter in powers)
     return Mul(
         *[
-            exp(letter * min(found.get(letter, S.Zero) for found in exponents))
+            exp(letter * min(powers.get(letter, S.Zero) for powers in exponents))
             for letter in letters
         ]
     )
@@ -456,14 +456,14 @@ def _degree(term, g):
 
 def _generators(e):
     """The roots and reciprocals that e is a polynomial in, in a fixed order; not those inside sums and functions."""
-    found, waiting = set(), [e]
+    generators, waiting = set(), [e]
     while waiting:
         part = waiting.pop()
         if isinstance(part, Root | Reciprocal):
-            found.add(part)
+            generators.add(part)
         elif isinstance(part, Add | Mul | Pow):
             waiting.extend(part.args[:1] if isinstance(part, Pow) else part.args)
-    return sorted(found, key=str)
+    return sorted(generators, key=str)
 
 
 def reduce_fraction(e: Expr) -> Expr:

@@ -67,11 +67,11 @@ def total(dim: Symbol, f: Callable[[Symbol], Expr]) -> Sum:
     return Sum(f(r), (r, 1, dim))
 
 
-def total_over(sizes: Sequence[Symbol], f: Callable[..., Expr], *place) -> Expr:
+def total_over(sizes: Sequence[Symbol], f: Callable[..., Expr], *indices) -> Expr:
     """The sum of f(r, s, ...) over all entries of a tensor with the given dimensions."""
     if not sizes:
-        return f(*place)
-    return total(sizes[0], lambda r: total_over(sizes[1:], f, *place, r))
+        return f(*indices)
+    return total(sizes[0], lambda r: total_over(sizes[1:], f, *indices, r))
 
 
 def mean(dim: Symbol, f: Callable[[Symbol], Expr]) -> Expr:

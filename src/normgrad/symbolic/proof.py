@@ -55,8 +55,8 @@ def as_latex(words: str) -> str:
     """Markdown with formulas between $ signs as LaTeX."""
     parts = words.split("$")
     return "".join(
-        part if place % 2 else rf"\text{{{part}}}"
-        for place, part in enumerate(parts)
+        part if position % 2 else rf"\text{{{part}}}"
+        for position, part in enumerate(parts)
         if part
     )
 
@@ -114,7 +114,9 @@ class Proof:
         return plain(text.replace(" times 1 are", " are"))
 
     def __str__(self):
-        conditions = [text for one in self.side_conditions for text in lettered(one)]
+        conditions = [
+            text for condition in self.side_conditions for text in lettered(condition)
+        ]
         words = known((self.lhs, self.rhs), self.defs, conditions).replace("$", "")
         return f"{words}: {' = '.join(lettered(self.lhs, self.rhs))}"
 
@@ -166,11 +168,11 @@ def prove(
             late = reason
         try:
             with limited(seconds / 2):
-                found = counterexample(lhs, rhs, defs)
+                point = counterexample(lhs, rhs, defs)
         except OutOfPatience as reason:
-            found, late = None, late or reason
+            point, late = None, late or reason
         why = {"why": f"{late} ({seconds:g} s)"} if late else {}
-        raise NotProved(lhs, rhs, found, where, **why)
+        raise NotProved(lhs, rhs, point, where, **why)
 
 
 def _defined(proof, where):

@@ -215,13 +215,13 @@ class BookLatex(LatexPrinter):
         if terms[0][0]:
             terms.sort(key=lambda signed: signed[0])
         text = "-" if terms[0][0] else ""
-        for place, (negative, term) in enumerate(terms):
-            if place:
+        for position, (negative, term) in enumerate(terms):
+            if position:
                 text += " - " if negative else " + "
             loose = (
                 isinstance(term, Add)
                 and negative
-                or (negative or place)
+                or (negative or position)
                 and _strip_sign(term)[0]
             )
             text += self._bracket(term) if loose else self._print(term)
@@ -233,8 +233,8 @@ class BookLatex(LatexPrinter):
             return "-" + (self._bracket(e) if isinstance(e, Add) else self._print(e))
         texts = []
         pieces = _pieces(e)
-        for place, piece in enumerate(pieces):
-            text = self._piece(piece, last=place == len(pieces) - 1)
+        for position, piece in enumerate(pieces):
+            text = self._piece(piece, last=position == len(pieces) - 1)
             if texts:
                 texts.append(_between(texts[-1], text))
             texts.append(text)
@@ -320,8 +320,10 @@ def _strip_sign(e):
     if isinstance(e, Mul):
         negative, first = _strip_sign(e.args[0])
         if negative:
-            rest = e.args[1:] if first == 1 else (first, *e.args[1:])
-            return True, rest[0] if len(rest) == 1 else Mul(*rest, evaluate=False)
+            factors = e.args[1:] if first == 1 else (first, *e.args[1:])
+            return True, factors[0] if len(factors) == 1 else Mul(
+                *factors, evaluate=False
+            )
     return False, e
 
 
@@ -357,7 +359,7 @@ def _gathered(e):
         for f in e.args
         if f not in below and not isinstance(f, Sum | Add | Partial | Local)
     ]
-    rest = [f for f in e.args if f not in below and f not in plain]
+    apart = [f for f in e.args if f not in below and f not in plain]
     above, under = [], [Pow(f.base, -f.exp) for f in below]
     for factor in plain:
         number = isinstance(factor, Rational) and factor.q != 1
@@ -369,7 +371,7 @@ def _gathered(e):
             else [factor]
         )
         under = [Integer(factor.q), *under] if number else under
-    return ([(_product(above), _product(under))] if under else above) + rest
+    return ([(_product(above), _product(under))] if under else above) + apart
 
 
 def _product(factors):

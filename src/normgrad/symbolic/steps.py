@@ -41,11 +41,13 @@ def put_away(e: Expr, kinds, names: dict) -> Expr:
 
     def name(node):
         f, v, *held = node.args
-        place = (*getattr(f, "indices", ()), *getattr(v, "indices", ()))
-        if not isinstance(f, Indexed | Symbol) or not place:
+        indices = (*getattr(f, "indices", ()), *getattr(v, "indices", ()))
+        if not isinstance(f, Indexed | Symbol) or not indices:
             return names.setdefault(node, Dummy("derivative", real=True))
         key = node.func, name_of(f), name_of(v), len(getattr(f, "indices", ())), *held
-        return names.setdefault(key, IndexedBase(Dummy("derivative", real=True)))[place]
+        return names.setdefault(key, IndexedBase(Dummy("derivative", real=True)))[
+            indices
+        ]
 
     return everywhere(e, kinds, name)
 
@@ -59,8 +61,8 @@ def put_back(e: Expr, names: dict) -> Expr:
         if not isinstance(key, tuple):
             return key
         kind, f, v, split, *held = key
-        own, other = part.indices[:split], part.indices[split:]
-        return kind(f[own] if own else f, v[other] if other else v, *held)
+        own, second = part.indices[:split], part.indices[split:]
+        return kind(f[own] if own else f, v[second] if second else v, *held)
 
     def is_name(part):
         return isinstance(part, Indexed | Dummy) and name_of(part) in derivatives
@@ -147,9 +149,9 @@ def _substituted(e, lhs, rhs):
     indices = {
         index for entry in e.atoms(Indexed, KroneckerDelta) for index in entry.args
     }
-    others = sorted(filter(lambda part: part.is_Symbol, indices), key=str)
+    available = sorted(filter(lambda part: part.is_Symbol, indices), key=str)
     forms = {}
-    for place in product(others, repeat=len(letters)):
+    for place in product(available, repeat=len(letters)):
         change = dict(zip(letters, place, strict=True))
         forms[numbered(lhs.xreplace(change))] = change
 

@@ -62,9 +62,9 @@ class Trace:
                 *map(used_names, [*last, *[e for side in self.sides for _, e in side]])
             )
         )
-        found = sorted(set().union(*[e.atoms(Sum) for e in last]), key=str)
+        sums = sorted(set().union(*[e.atoms(Sum) for e in last]), key=str)
         letters = {
-            value: Symbol(f"S{place}") for place, value in enumerate(found, start=1)
+            value: Symbol(f"S{place}") for place, value in enumerate(sums, start=1)
         }
         times, *polynomials = (show(e.xreplace(letters)) for e in last)
         times = "" if self.multiplier == 1 else rf" \cdot {times}"
@@ -117,6 +117,9 @@ def trace(
 
 
 def _steps(side, unfold):
+    def where(condition):
+        return lambda e: in_sums(e, lambda part: nf(part) if condition(part) else part)
+
     yield GIVEN, side
     before = rename_bound(side)
     shown = latex(before)
@@ -124,11 +127,8 @@ def _steps(side, unfold):
         (UNFOLD, unfold),
         ("R2", resolve),
         ("R3", lambda e: in_sums(e, split_terms)),
-        (
-            "R4",
-            lambda e: in_sums(e, lambda one: nf(one) if has_bound_delta(one) else one),
-        ),
-        ("R5", lambda e: in_sums(e, lambda one: nf(one) if has_constant(one) else one)),
+        ("R4", where(has_bound_delta)),
+        ("R5", where(has_constant)),
         ("R6", lambda e: in_sums(e, nf)),
         ("R7", nf),
     ):
@@ -136,8 +136,6 @@ def _steps(side, unfold):
         # to print takes longer than to compare
         reads = shown if after == before else latex(after)
         if reads != shown:
-            yield (
-                "R3" if rule == "R7" and not after.has(Root, Reciprocal) else rule,
-                after,
-            )
+            opened = rule == "R7" and not after.has(Root, Reciprocal)
+            yield "R3" if opened else rule, after
         before, shown = after, reads

@@ -196,7 +196,9 @@ class Counterexample:
     def _in_words(self, values):
         shown = {**self.numbers, **values}
         parts = [f"{name} = {value}" for name, value in shown.items()]
-        parts += [f"with {one}, one function among many" for one in self.stand_ins]
+        parts += [
+            f"with {function}, one function among many" for function in self.stand_ins
+        ]
         return ", ".join(parts)
 
     def __str__(self):
@@ -246,13 +248,13 @@ def _sizes(expressions, columns):
     The number of rows is now smaller and now greater than that of the columns.
     """
     rows = columns % 3 + 1
-    others = (size for size in count(columns + 1) if size != rows)
+    numbers = (size for size in count(columns + 1) if size != rows)
     sizes = {_ANY: columns}
     for dimension in sorted({size for e in expressions for size in _dims(e)}, key=str):
         if str(dimension) in "MN":
             sizes[dimension] = rows if str(dimension) == "M" else columns
         else:
-            sizes[dimension] = next(others)
+            sizes[dimension] = next(numbers)
     return sizes
 
 
@@ -367,7 +369,9 @@ def counterexample(
             for point in _compared(sides, draw, meet):
                 if _apart(point):
                     functions = {part for side in sides for part in side.atoms(Opaque)}
-                    words = tuple(sorted({one.stands_for() for one in functions}))
+                    words = tuple(
+                        sorted({function.stands_for() for function in functions})
+                    )
                     return Counterexample(numbers, *point, words)
     return None
 

@@ -58,16 +58,16 @@ def formulas(place: Placement, where: Callable[..., Any]) -> tuple[Expr, Expr]:
 
 def branches() -> dict[str, Branch]:
     """{name: every piece of every place of eps}."""
-    found = {}
+    pieces = {}
     for place in PLACEMENTS.values():
         sides = {
             True: formulas(place, lambda edge, a, b: a),
             False: formulas(place, lambda edge, a, b: b),
         }
-        found |= {
+        pieces |= {
             piece.name: Branch(piece, *sides[piece.edge]) for piece in place.pieces
         }
-    return found
+    return pieces
 
 
 def operator(denominator: Expr, factor: Expr) -> Defs:
