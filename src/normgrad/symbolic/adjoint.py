@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Add, Basic, Expr, Indexed, Symbol, evaluate
+from sympy import Add, Basic, Indexed, evaluate
 
 from .calculus import D, index_ranges
 from .definitions import Defs
 from .normal_form import as_powers, nf
-from .notation import index, name_of, rename_bound, tensor, total_over
+from .notation import (
+    entry_of,
+    index,
+    indices_of,
+    name_of,
+    names_in,
+    rename_bound,
+    shape_of,
+    tensor,
+    total_over,
+)
 
 
 def reverse(defs: Defs, seeds: dict[Basic, Basic], scalars: Sequence = ()) -> Defs:
@@ -31,11 +41,11 @@ def reverse(defs: Defs, seeds: dict[Basic, Basic], scalars: Sequence = ()) -> De
     extended = Defs()
     for head, formula in lines:
         extended[head] = formula
-    names = [name for line in lines for side in line for name in _names(side)]
+    names = [name for line in lines for side in line for name in names_in(side)]
     taken = set(map(str, [*names, *seeds.values()]))
     cotangents = {}
     for v in [*[head for head, _ in reversed(lines)], *_inputs(lines), *scalars]:
-        consumers = [u for u, body in reversed(lines) if name_of(v) in _names(body)]
+        consumers = [u for u, body in reversed(lines) if name_of(v) in names_in(body)]
         seed = seeds.get(name_of(v))
         if seed is not None and not consumers:
             cotangents[name_of(v)] = seed
@@ -43,14 +53,14 @@ def reverse(defs: Defs, seeds: dict[Basic, Basic], scalars: Sequence = ()) -> De
         name = f"d{name_of(v)}"
         if name in taken:
             raise ValueError(f"{v}: the name {name} of its cotangent is taken")
-        cotangents[name_of(v)] = cotangent = tensor(name, *_shape(v))
-        place = getattr(v, "indices", ())
+        cotangents[name_of(v)] = cotangent = tensor(name, *shape_of(v))
+        place = indices_of(v)
         with evaluate(True):
             terms = [_passed(defs, u, v, cotangents[name_of(u)]) for u in consumers]
             if seed is not None:
-                terms.append(_at(seed, place))
+                terms.append(entry_of(seed, place))
             formula = rename_bound(as_powers(nf(Add(*terms))))
-            extended[_at(cotangent, place)] = formula
+            extended[entry_of(cotangent, place)] = formula
     return extended
 
 
@@ -58,13 +68,9 @@ def _passed(defs, u, v, cotangent):
     """What u passes back to v: u's cotangent times the local derivative, summed over u's indices."""
 
     def at_entry(*place):
-        return _at(cotangent, place) * D(defs.body(_at(name_of(u), place)), v)
+        return entry_of(cotangent, place) * D(defs.body(entry_of(name_of(u), place)), v)
 
-    return total_over(_shape(u), at_entry)
-
-
-def _names(e: Expr) -> set[Basic]:
-    return {name_of(part) for part in e.atoms(Indexed, Symbol)}
+    return total_over(shape_of(u), at_entry)
 
 
 def _inputs(lines):
@@ -83,11 +89,3 @@ def _entry(base, ranges):
         unused = [k for k in index(*"abcdefgh") if k not in ranges]
         place.append(next(k for k in fitting + unused if k not in place))
     return base[tuple(place)]
-
-
-def _at(name, place):
-    return name[tuple(place)] if place else name
-
-
-def _shape(e):
-    return e.base.shape if isinstance(e, Indexed) else ()

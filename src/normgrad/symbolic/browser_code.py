@@ -10,7 +10,7 @@ from functools import reduce
 
 from .codegen import Code, check_names, computation, label
 from .definitions import Defs
-from .notation import name_of
+from .notation import indices_of, shape_of
 
 # What every function below is written with. `f` rounds the result of an operation, for formats narrower than float64.
 HELPERS = """\
@@ -109,12 +109,8 @@ def browser_source(
         lines.append(f"  const {size} = {base.label}{'[0]' * axis}.length;")
     for head, formula in parts.lines:
         writer = BrowserCode({}, names | _WORDS, rounded)
-        letters = getattr(head, "indices", ())
-        shape = getattr(name_of(head), "shape", ())
-        loops = [
-            (writer.named(letter), size)
-            for letter, size in zip(letters, shape, strict=True)
-        ]
+        axes = zip(indices_of(head), shape_of(head), strict=True)
+        loops = [(writer.named(letter), size) for letter, size in axes]
         code = writer.code(formula)
         for letter, size in reversed(loops):
             code = f"map({size}, ({letter}) => {code})"

@@ -31,7 +31,7 @@ from sympy.core.relational import Relational
 from .calculus import free_letters
 from .definitions import Defs
 from .measured import Largest
-from .notation import name_of, rename_bound
+from .notation import indices_of, name_of, rename_bound, shape_of
 
 NUMPY, TORCH = "numpy", "torch"
 _DIALECTS = {
@@ -306,7 +306,7 @@ def source(
 
 
 def _line(head, formula, dialect):
-    letters = getattr(head, "indices", ())
+    letters = indices_of(head)
     ranges = dict(zip(letters, head.base.shape, strict=True)) if letters else {}
     code = ArrayCode(dialect, letters, ranges).code(formula)
     if set(letters) - free_letters(formula):
@@ -339,8 +339,7 @@ def _inputs(lines):
     defined = {name_of(head) for head, _ in lines}
     entries = {part for _, formula in lines for part in formula.atoms(Indexed)}
     tensors = {entry.base for entry in entries} - defined
-    shapes = [getattr(name_of(head), "shape", ()) for head, _ in lines]
-    scalars = {size for shape in shapes for size in shape}
+    scalars = {size for head, _ in lines for size in shape_of(head)}
     for _, formula in lines:
         plain = formula.xreplace(dict.fromkeys(entries, S.One))
         scalars |= plain.free_symbols - free_letters(formula)

@@ -29,7 +29,7 @@ from sympy import (
 from .calculus import free_letters, resolve
 from .definitions import Defs
 from .normal_form import Root, nf, split_content
-from .notation import Partial, name_of
+from .notation import Partial, indices_of, name_of
 from .opaque import Opaque
 from .signs import is_nonnegative, is_positive
 
@@ -166,7 +166,7 @@ def _fold(base, defs):
     core = _core(nf(base))
     letters = sorted(free_letters(base), key=str)
     for head, _ in defs:
-        own = getattr(head, "indices", ())
+        own = indices_of(head)
         if len(own) == len(letters) <= 1:
             value = nf(defs.unfold(head)).xreplace(dict(zip(own, letters, strict=True)))
             if _core(value) == core:

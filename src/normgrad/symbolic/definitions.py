@@ -8,7 +8,15 @@ from sympy import Basic, Dummy, Expr, Indexed, Sum, Symbol, evaluate, sympify
 
 from .admission import check_expression
 from .calculus import D, free_letters, index_ranges
-from .notation import Local, Partial, name_of, rename_bound, without_ones
+from .notation import (
+    Local,
+    Partial,
+    indices_of,
+    name_of,
+    names_in,
+    rename_bound,
+    without_ones,
+)
 from .signs import is_positive
 
 
@@ -59,17 +67,14 @@ class Defs:
             ) == numbered(e):
                 return  # a cell that is run again
             raise ValueError(f"{head}: defined already as {self._lines[name][1]}")
-        if any(
-            name in map(name_of, side.atoms(Indexed, Symbol))
-            for side in (e, *[line[1] for line in self])
-        ):
+        if any(name in names_in(side) for side in (e, *[line[1] for line in self])):
             raise ValueError(f"{head}: used before it is defined")
-        if len(set(getattr(head, "indices", ()))) < len(getattr(head, "indices", ())):
+        letters = set(indices_of(head))
+        if len(letters) < len(indices_of(head)):
             raise ValueError(
                 f"{head}: a definition needs a letter of its own for every index"
             )
-        missing = free_letters(e) - set(getattr(head, "indices", ()))
-        if missing:
+        if missing := free_letters(e) - letters:
             raise ValueError(
                 f"{head}: its definition has the free indices {sorted(map(str, missing))} besides its own"
             )
@@ -105,8 +110,7 @@ class Defs:
         """The lines that expressions need, directly or through other lines, in order."""
         reached, waiting = set(), list(sides)
         while waiting:
-            names = {name_of(part) for part in waiting.pop().atoms(Indexed, Symbol)}
-            new = names & self._lines.keys() - reached
+            new = names_in(waiting.pop()) & self._lines.keys() - reached
             reached |= new
             waiting += [self._lines[name][1] for name in new]
         return [line for name, line in self._lines.items() if name in reached]
@@ -114,10 +118,8 @@ class Defs:
     def body(self, e: Expr) -> Expr:
         """The defining expression of e with e's own indices: one level, capture-free."""
         head, expression = self.line(e)
-        letters = getattr(head, "indices", ())
-        return rename_bound(expression).xreplace(
-            dict(zip(letters, getattr(e, "indices", ()), strict=True))
-        )
+        letters = zip(indices_of(head), indices_of(e), strict=True)
+        return rename_bound(expression).xreplace(dict(letters))
 
     def local(self, f: Expr, v: Expr) -> Local:
         """`Local(f, v)` for a defined name f, with the intermediates that it holds fixed, read off f's definition."""
@@ -125,9 +127,7 @@ class Defs:
 
     def _held(self, formula, v):
         """The intermediates in a formula besides v, in the order of their lines."""
-        names = {name_of(part) for part in formula.atoms(Indexed, Symbol)} - {
-            name_of(v)
-        }
+        names = names_in(formula) - {name_of(v)}
         return [getattr(name, "label", name) for name in self._lines if name in names]
 
     def shown(self, e: Expr) -> Expr:
@@ -137,45 +137,32 @@ class Defs:
         there is no total one, it can be nothing else.
         """
 
-        def one(local):
-            f, v, held_before = local.args
-            held = self._held(self.line(f)[1] if f in self else f, v) or held_before
-            return Local(f, v, held) if held else Partial(f, v)
+        def held(local):
+            f, v, names = local.args
+            names = self._held(self.line(f)[1] if f in self else f, v) or names
+            return Local(f, v, names) if names else Partial(f, v)
 
         e = sympify(e)
+        if not self._lines:
+            return e
         with evaluate(False):
-            return (
-                e.xreplace({local: one(local) for local in e.atoms(Local)})
-                if self._lines
-                else e
-            )
+            return e.xreplace({local: held(local) for local in e.atoms(Local)})
 
     def differing(self, lhs: Expr, rhs: Expr) -> set[Basic]:
         """Names to unfold so that both sides speak of the same quantities: those that only one side reaches."""
-        chosen: set[Basic] = set()
-        # what stands inside a total derivative is unfolded anyway
-        sides = [
-            side.xreplace({part: Dummy() for part in side.atoms(Partial)})
-            for side in (lhs, rhs)
-        ]
+
+        def outside(side):
+            # what stands inside a total derivative is unfolded anyway
+            return side.xreplace({part: Dummy() for part in side.atoms(Partial)})
+
+        chosen, sides = set(), (outside(lhs), outside(rhs))
         while True:
-            used = [
-                {name_of(part) for part in side.atoms(Indexed, Symbol)}
-                for side in sides
-            ]
-            apart = [
-                name
-                for name in reversed(self._lines)
-                if (name in used[0]) != (name in used[1])
-            ]
-            if not apart:
+            apart = names_in(sides[0]) ^ names_in(sides[1])
+            name = next((name for name in reversed(self._lines) if name in apart), None)
+            if name is None:
                 return chosen
-            chosen.add(apart[0])
-            sides = [self.unfold(side, chosen) for side in sides]
-            sides = [
-                side.xreplace({part: Dummy() for part in side.atoms(Partial)})
-                for side in sides
-            ]
+            chosen.add(name)
+            sides = [outside(self.unfold(side, chosen)) for side in sides]
 
     def unfold(
         self, e: Expr, only: Iterable[Basic] | None = None, formulas: list | None = None
@@ -188,26 +175,25 @@ class Defs:
         """
         e = sympify(e)
         if isinstance(e, Sum) and not all(limit[0].is_Dummy for limit in e.limits):
-            e = rename_bound(
-                e
-            )  # a definition that is put in may have the letter of this sum free
+            # a definition that is put in may have the letter of this sum free
+            e = rename_bound(e)
+        formula = None
         if isinstance(e, Partial):
             f, v = e.args
             if v not in self:
                 return Partial(self.unfold(f, None, formulas), v)
             formula = self.without(v).unfold(f, None, formulas)
-            if formulas is not None:
-                formulas.append((formula, v))
-            return self.unfold(D(formula, v), only, formulas)
         if isinstance(e, Local):
-            formula = self.body(e.args[0]) if e.args[0] in self else e.args[0]
+            f, v = e.args[:2]
+            formula = self.body(f) if f in self else f
             if formula.has(Partial, Local):
                 raise ValueError(
                     f"{e}: its formula holds a derivative, in which nothing can be held fixed"
                 )
+        if formula is not None:
             if formulas is not None:
-                formulas.append((formula, e.args[1]))
-            return self.unfold(D(formula, e.args[1]), only, formulas)
+                formulas.append((formula, v))
+            return self.unfold(D(formula, v), only, formulas)
         if isinstance(e, Indexed) or e.is_Symbol:
             chosen = e in self and (only is None or name_of(e) in only)
             return self.unfold(self.body(e), only, formulas) if chosen else e

@@ -166,3 +166,23 @@ def without_ones(e: Expr) -> Expr:
 def name_of(e: Expr) -> Basic:
     """What a definition is filed under: the base of an indexed name, or the symbol itself."""
     return e.base if isinstance(e, Indexed) else e
+
+
+def names_in(e: Expr) -> set[Basic]:
+    """The names in an expression: scalars, bases of entries, letters and dimensions."""
+    return {name_of(part) for part in e.atoms(Indexed, Symbol)}
+
+
+def indices_of(e: Expr) -> tuple:
+    """The indices of an entry, none of a scalar."""
+    return getattr(e, "indices", ())
+
+
+def shape_of(e: Expr) -> tuple:
+    """What the indices of an entry run to."""
+    return e.base.shape if isinstance(e, Indexed) else ()
+
+
+def entry_of(name: Basic, indices: Sequence) -> Expr:
+    """The entry of a tensor, or the scalar where there are no indices."""
+    return name[tuple(indices)] if indices else name

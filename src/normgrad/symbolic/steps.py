@@ -21,7 +21,14 @@ from sympy import (
 from .calculus import D, free_letters
 from .definitions import Defs, numbered
 from .normal_form import as_powers, multiply_out, nf
-from .notation import Partial, name_of, rename_bound, total_over
+from .notation import (
+    Partial,
+    entry_of,
+    indices_of,
+    name_of,
+    rename_bound,
+    total_over,
+)
 
 
 def everywhere(e: Expr, kind: type, change: Callable[[Expr], Expr]) -> Expr:
@@ -41,10 +48,10 @@ def put_away(e: Expr, kinds, names: dict) -> Expr:
 
     def name(node):
         f, v, *held = node.args
-        indices = (*getattr(f, "indices", ()), *getattr(v, "indices", ()))
+        indices = (*indices_of(f), *indices_of(v))
         if not isinstance(f, Indexed | Symbol) or not indices:
             return names.setdefault(node, Dummy("derivative", real=True))
-        key = node.func, name_of(f), name_of(v), len(getattr(f, "indices", ())), *held
+        key = node.func, name_of(f), name_of(v), len(indices_of(f)), *held
         return names.setdefault(key, IndexedBase(Dummy("derivative", real=True)))[
             indices
         ]
@@ -62,7 +69,7 @@ def put_back(e: Expr, names: dict) -> Expr:
             return key
         kind, f, v, split, *held = key
         own, second = part.indices[:split], part.indices[split:]
-        return kind(f[own] if own else f, v[second] if second else v, *held)
+        return kind(entry_of(f, own), entry_of(v, second), *held)
 
     def is_name(part):
         return isinstance(part, Indexed | Dummy) and name_of(part) in derivatives

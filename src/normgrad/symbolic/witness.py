@@ -35,7 +35,7 @@ from .admission import check_branches, check_expression
 from .calculus import free_letters, index_ranges
 from .definitions import Defs, check_defs
 from .measured import Largest
-from .notation import Local, Partial, dim, name_of, rename_bound
+from .notation import Local, Partial, dim, indices_of, rename_bound, shape_of
 from .opaque import Opaque, concrete
 from .patience import look
 
@@ -85,8 +85,8 @@ class Explicit:
             names = Explicit(Defs(), self.sizes)
             return self._slope(names.entry(formula, indices), v, indices)
         if isinstance(e, Indexed) or e.is_Symbol:
-            letters = getattr(e, "indices", ())
-            return self._value(e, [int(self.entry(r, indices)) for r in letters])
+            place = [int(self.entry(r, indices)) for r in indices_of(e)]
+            return self._value(e, place)
         parts = [self.entry(part, indices) for part in e.args]
         return e.func(*parts) if parts else e
 
@@ -107,7 +107,7 @@ class Explicit:
             return symbol
         if symbol not in self._values:
             head, formula = self.defs.line(name)
-            letters = zip(getattr(head, "indices", ()), place, strict=True)
+            letters = zip(indices_of(head), place, strict=True)
             self._values[symbol] = self.entry(formula, dict(letters))
         return self._values[symbol]
 
@@ -116,7 +116,7 @@ class Explicit:
         slope = e.diff(Explicit(Defs(), self.sizes).entry(v, indices))
         values = {}
         for head, _ in self.defs:
-            for place in self._places(getattr(name_of(head), "shape", ())):
+            for place in self._places(shape_of(head)):
                 if slope.has(_symbol(head, place)):
                     values[_symbol(head, place)] = self._value(head, place)
         return slope.xreplace(values)
