@@ -14,7 +14,7 @@ import numpy as np
 from sympy import Abs, Basic, Expr, Symbol
 from sympy.core.relational import Eq, Le, Relational
 
-from ..symbolic.render import aligned, printer, used_names
+from ..symbolic.render import aligned, printer
 from .values import Values
 
 
@@ -63,10 +63,7 @@ class Formula:
 
     def latex(self) -> str:
         """The formula as the body of a display."""
-        names = set().union(
-            *(used_names(side) for line in self.lines for side in _sides(line))
-        )
-        write = printer(names)
+        write = printer(side for line in self.lines for side in _sides(line))
         several = len(self.lines) > 1
         lines = [self._line(line, write, several) for line in self.lines]
         return aligned(lines, r"\frac", r"\sum") if several else lines[0]

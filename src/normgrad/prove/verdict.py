@@ -15,7 +15,7 @@ from ..symbolic.chains import PROVED, Equation
 from ..symbolic.conditions import side_conditions
 from ..symbolic.proof import NotProved, Proof, known, lettered
 from ..symbolic.proof import prove as kernel_prove
-from ..symbolic.render import latex, printer, used_names
+from ..symbolic.render import latex, printer
 from ..symbolic.witness import in_digits
 from .claim import CannotJudge, Claim
 from .folding import in_short
@@ -166,8 +166,7 @@ class Verdict:
         sides = [
             self.claim.defs.shown(line.shown) for line in self.steps[self.step - 1]
         ]
-        write = printer(set().union(*map(used_names, sides)))
-        return f" {NOT_EQUAL} ".join(map(write, sides))
+        return f" {NOT_EQUAL} ".join(map(printer(sides), sides))
 
     def equation(self, label: str = "", claim: str = "") -> Equation:
         """The chain as an equation of the registry."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from sympy import Expr, sympify
 
 from .definitions import Defs
 from .notation import name_of
 from .proof import Proof, as_latex, prove
-from .render import aligned, printer, used_names
+from .render import aligned, printer
 from .witness import check_fixed
 
 DEFINITION, PROVED = "definition", "proved-for-every-n"
@@ -47,11 +48,7 @@ class Equation:
     @property
     def steps(self) -> list[tuple[Expr, Expr]]:
         """The two sides of every "=", in the order of the page."""
-        return [
-            pair
-            for chain in self.chains
-            for pair in zip(chain, chain[1:], strict=False)
-        ]
+        return [pair for chain in self.chains for pair in pairwise(chain)]
 
     def ends(self) -> Equation:
         """The same equation with the first and the last expression of each chain, and nothing in between."""
@@ -63,11 +60,7 @@ class Equation:
         """The equation as the body of a display, `aligned` when it takes more than one line."""
         shown = [e for chain in self.chains for e in chain]
         # the letters of a definition that is not shown are free in no line of the display
-        write = printer(
-            set().union(
-                *map(used_names, shown + [name_of(head) for head, _ in self.defs])
-            )
-        )
+        write = printer(shown + [name_of(head) for head, _ in self.defs])
 
         def latex(e):
             return write(self.defs.shown(e))

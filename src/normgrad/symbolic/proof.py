@@ -143,11 +143,8 @@ def prove(
              RangeError when a letter has two ranges; TypeError for what is no expression or no Defs;
              ValueError for decimals and for what is no real number; NotImplementedError for what has no normal form
     """
-    lhs, rhs, defs = (
-        check_expression("lhs", lhs),
-        check_expression("rhs", rhs),
-        check_defs(defs),
-    )
+    defs = check_defs(defs)
+    lhs, rhs = check_expression("lhs", lhs), check_expression("rhs", rhs)
     if not (isinstance(seconds, int | float) and seconds > 0):
         raise ValueError(f"seconds: got {seconds!r}, needs a number greater than 0")
     with evaluate(True):

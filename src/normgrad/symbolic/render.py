@@ -42,22 +42,19 @@ OTHERS = r"\text{others}"
 _TALL = re.compile(r"\\frac|\\sum|\\left|\\sqrt")
 
 
-def latex(e: Expr, avoid: Iterable[str] = ()) -> str:
-    """An expression as LaTeX.
-
-    Args:  e: the expression, printed in the order it was written in; avoid: letters that no sum may use
-    """
-    e = sympify(e)
-    return printer(used_names(e) | set(avoid))(e)
+def latex(e: Expr) -> str:
+    """An expression as LaTeX, printed in the order it was written in."""
+    return printer([e])(e)
 
 
-def printer(avoid: Iterable[str]) -> Callable[[Expr], str]:
+def printer(shown: Iterable[Expr]) -> Callable[[Expr], str]:
     """A function that prints the expressions of one display, in which no bound letter runs over two dimensions.
 
-    Args:    avoid: what no sum may use: the letters that are free in the display, and the names of quantities
+    Args:    shown: the expressions of the display; what they name no sum may use for its letter
     Raises:  ValueError, from the function, when a scalar and a tensor of the display would read alike
     """
-    book = BookLatex(set(avoid))
+    symbols = [symbol for e in shown for symbol in sympify(e).atoms(Symbol)]
+    book = BookLatex({symbol.name for symbol in symbols if not symbol.is_Dummy})
     scalars: set[str] = set()
     tensors: set[str] = set()
 
@@ -87,11 +84,6 @@ def bound_letters(dimension: str) -> Iterator[str]:
     first = LETTERS.get(dimension[0], OTHER_LETTERS)
     yield from first
     yield from (f"{first[0]}{number}" for number in count(1))
-
-
-def used_names(e: Expr) -> set[str]:
-    """The names of the letters, scalars and tensors in e, bound letters excepted."""
-    return {symbol.name for symbol in e.atoms(Symbol) if not symbol.is_Dummy}
 
 
 def _scalars(e):

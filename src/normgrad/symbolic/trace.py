@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sympy import Basic, Expr, Sum, Symbol, evaluate
@@ -12,7 +12,7 @@ from .calculus import resolve
 from .definitions import Defs, check_defs
 from .normal_form import Reciprocal, Root, cleared_sides, nf
 from .notation import rename_bound
-from .render import aligned, latex, printer, used_names
+from .render import aligned, latex, printer
 from .steps import has_bound_delta, has_constant, in_sums, split_terms
 
 GIVEN, UNFOLD = "the claim", "definitions"
@@ -45,28 +45,15 @@ class Trace:
         """Whether both sides became the same polynomial."""
         return self.polynomials[0] == self.polynomials[1]
 
-    def __iter__(self) -> Iterator[tuple[str, Expr]]:
-        return iter(
-            (
-                *self.sides[0],
-                *self.sides[1],
-                *[("R8", polynomial) for polynomial in self.polynomials],
-            )
-        )
-
     def latex(self) -> str:
         """The steps as the body of an `aligned` display, each behind its rule; under R8 the sums are letters."""
-        last = (self.multiplier, *self.polynomials)
-        show = printer(
-            set().union(
-                *map(used_names, [*last, *[e for side in self.sides for _, e in side]])
-            )
-        )
+        last = [self.multiplier, *self.polynomials]
+        show = printer(last + [e for side in self.sides for _, e in side])
         sums = sorted(set().union(*[e.atoms(Sum) for e in last]), key=str)
         letters = {
             value: Symbol(f"S{place}") for place, value in enumerate(sums, start=1)
         }
-        times, *polynomials = (show(e.xreplace(letters)) for e in last)
+        times, *polynomials = [show(e.xreplace(letters)) for e in last]
         times = "" if self.multiplier == 1 else rf" \cdot {times}"
         lines = []
         for name, side, polynomial in zip(
@@ -87,11 +74,8 @@ class Trace:
 
 
 def _reason(rule):
-    return (
-        rf"\text{{{rule} {RULES[rule]}}} \quad"
-        if rule in RULES
-        else rf"\text{{{rule}}} \quad"
-    )
+    words = f"{rule} {RULES[rule]}" if rule in RULES else rule
+    return rf"\text{{{words}}} \quad"
 
 
 def trace(
@@ -103,11 +87,8 @@ def trace(
     Returns:  the Trace; a rule that changes nothing is left out, and so is R1, which changes letters alone
     Raises:   TypeError for what is no expression or no Defs
     """
-    lhs, rhs, defs = (
-        check_expression("lhs", lhs),
-        check_expression("rhs", rhs),
-        check_defs(defs),
-    )
+    defs = check_defs(defs)
+    lhs, rhs = check_expression("lhs", lhs), check_expression("rhs", rhs)
     with evaluate(True):
         sides = tuple(
             tuple(_steps(side, lambda e: defs.unfold(e, only))) for side in (lhs, rhs)
