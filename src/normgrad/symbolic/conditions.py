@@ -185,8 +185,7 @@ def _named(e, defs):
 def _core(e):
     """A normal form without positive factors and without its root."""
     if isinstance(e, Mul):
-        factors = [factor for factor in e.args if not is_positive(factor)]
-        e = factors[0] if len(factors) == 1 else Mul(*factors)
+        e = Mul(*[factor for factor in e.args if not is_positive(factor)])
     if isinstance(e, Root):
         return e.args[0]
     return split_content(e)[1] if isinstance(e, Add) else e

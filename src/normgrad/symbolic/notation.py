@@ -159,7 +159,7 @@ def _lettered(e, taken, own):
 def without_ones(e: Expr) -> Expr:
     """The body of a sum without the factors 1 that SymPy puts before it when it does not evaluate."""
     while isinstance(e, Mul) and e.args[0] == 1:
-        e = e.args[1] if len(e.args) == 2 else Mul(*e.args[1:], evaluate=False)
+        e = Mul(*e.args[1:], evaluate=False)
     return e
 
 

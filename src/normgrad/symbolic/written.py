@@ -182,7 +182,7 @@ def _negated(e):
         return -e if e < 0 else None
     if not e.is_Mul or e.args[0] != -1 or _numbers(e):
         return None
-    positive = e.args[1] if len(e.args) == 2 else Mul(*e.args[1:], evaluate=False)
+    positive = Mul(*e.args[1:], evaluate=False)
     return positive if -positive == e else None
 
 
