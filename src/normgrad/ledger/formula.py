@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from sympy import Abs, Basic, Expr, Symbol
+from sympy import Basic, Expr, Symbol
 from sympy.core.relational import Eq, Le, Relational
 
 from ..symbolic.render import aligned, printer
@@ -143,8 +143,3 @@ def formula(label: str, *relations: Relational | Line) -> Formula:
         for relation in relations
     ]
     return Formula(label, tuple(lines))
-
-
-def absolute(e: Expr) -> Expr:
-    """The absolute value, kept as it is written."""
-    return Abs(e, evaluate=False)
