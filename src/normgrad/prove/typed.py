@@ -30,7 +30,7 @@ OPERATORS = {
 WRITERS = (sympy.sqrt, sympy.cbrt, sympy.root)
 
 
-def typed_arguments(frame: types.FrameType, values: tuple, local=None) -> list:
+def typed_arguments(frame: types.FrameType, values: tuple, local) -> list:
     """For each argument of the call that a frame makes, (expression as typed, its text), or (None, None).
 
     Args:  frame: where the call stands; values: its positional arguments, of which a tuple gives a list
@@ -56,7 +56,7 @@ def _nothing(value):
     return [(None, None)] * len(value) if isinstance(value, tuple) else (None, None)
 
 
-def evaluated(e: Expr, local=None) -> Expr:
+def evaluated(e: Expr, local) -> Expr:
     """What SymPy makes of an expression as typed; local: the function that carries out a `Local`."""
     if not e.args or isinstance(e, Indexed):
         return e
