@@ -69,7 +69,6 @@ class Claim:
         self._spelled: dict[str, object] = {}
         self._heads: dict[Name, Expr] = {}
         self._readers: dict = {}
-        self._functions: dict = {}
 
     def __call__(self, e) -> Expr:
         """An expression of the reader's as one of the kernel's."""
@@ -228,9 +227,8 @@ class Claim:
         self._spell(function.__name__, function)
         if function._kwargs not in ({}, Function("_", real=True)._kwargs):
             raise CannotJudge(f"{function}: of a function only real can be read")
-        if function not in self._functions:
-            self._functions[function] = opaque(function.__name__)
-        return self._functions[function]
+        self._readers[function.__name__] = function
+        return opaque(function.__name__)
 
     # -- back
 
@@ -244,9 +242,10 @@ class Claim:
         return e.func(*map(self._back, e.args)) if e.args else e
 
     def _applied(self, e):
-        (function,) = [f for f in self._functions if f.__name__ == e.letter]
         t = Symbol("t", real=True)
-        return function(t).diff(t, e.order).subs(t, self._back(e.args[0]))
+        return (
+            self._readers[e.letter](t).diff(t, e.order).subs(t, self._back(e.args[0]))
+        )
 
 
 def in_kernel_terms(

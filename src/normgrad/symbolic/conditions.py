@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from sympy import (
     Abs,
     Add,
-    Dummy,
     Expr,
     Ge,
     Gt,
@@ -18,16 +17,14 @@ from sympy import (
     Ne,
     Pow,
     S,
-    Symbol,
     evaluate,
     log,
-    preorder_traversal,
     sign,
     sympify,
 )
 
 from .calculus import free_letters, resolve
-from .definitions import Defs
+from .definitions import Defs, numbered
 from .normal_form import Root, nf, split_content
 from .notation import Partial, indices_of, name_of
 from .opaque import Opaque
@@ -114,16 +111,7 @@ def _add(conditions, base, relation, defs):
     if relation == Ne and core.could_extract_minus_sign():
         core = nf(-core)
     # bound letters are fresh ones whenever a derivative is taken
-    letters = dict.fromkeys(
-        part for part in preorder_traversal(core) if isinstance(part, Dummy)
-    )
-    named = {
-        letter: Symbol(f"_{position}", integer=True)
-        for position, letter in enumerate(letters)
-    }
-    conditions.setdefault(
-        (core.xreplace(named), relation), relation(_fold(base, defs), 0)
-    )
+    conditions.setdefault((numbered(core), relation), relation(_fold(base, defs), 0))
 
 
 def _needed(base, exponent):
@@ -147,8 +135,8 @@ def _boundaries(e, name):
         if isinstance(part, Max | Min):
             for position, value in enumerate(part.args):
                 if value.has(name):
-                    others = part.args[:position] + part.args[position + 1 :]
-                    yield value - part.func(*others), Ne
+                    remaining = part.args[:position] + part.args[position + 1 :]
+                    yield value - part.func(*remaining), Ne
         elif isinstance(part, Pow):
             # (s**2 + t**2)**(3/2) has a derivative at 0 too
             smooth = part.exp.is_Rational and part.exp > 1 and is_nonnegative(part.base)

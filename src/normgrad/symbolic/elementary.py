@@ -66,8 +66,8 @@ def _sign(a):
 
 def _largest(*parts):
     first, *parts = sorted(parts, key=str)
-    for other in parts:
-        first = (first + other + _absolute(nf(first - other))) / 2
+    for part in parts:
+        first = (first + part + _absolute(nf(first - part))) / 2
     return first
 
 

@@ -416,42 +416,33 @@ def clear(e: Expr) -> tuple[Expr, list[tuple[Expr, int]]]:
         if reciprocals:
             # the longest one first: it may contain the others
             g = max(reciprocals, key=lambda g: (len(str(g)), str(g)))
-            highest = max(_degree(term, g) for term in Add.make_args(e))
-            e = _each_term(
-                e,
-                lambda term, k, g=g, top=highest: term / g**k * g.args[0] ** (top - k),
-                g,
-            )
+            highest = max(_degrees(e, g))
+            powers = {k: g.args[0] ** (highest - k) for k in _degrees(e, g)}
+            e = _with_powers(e, g, powers)
             factors.append((g.args[0], highest))
             continue
         for g in generators:
-            lowest = min(_degree(term, g) for term in Add.make_args(e))
+            lowest = min(_degrees(e, g))
             if lowest < 0:
                 e = multiply_out(e * g ** (-lowest))
                 factors.append((g, -lowest))
-        squared = [
-            g
-            for g in generators
-            if max(_degree(term, g) for term in Add.make_args(e)) >= 2
-        ]
+        squared = [g for g in generators if max(_degrees(e, g)) >= 2]
         if not squared:
             return e, factors
         for g in squared:
-            e = _each_term(
-                e,
-                lambda term, k, g=g: term / g**k * g.args[0] ** (k // 2) * g ** (k % 2),
-                g,
-            )
+            powers = {k: g.args[0] ** (k // 2) * g ** (k % 2) for k in _degrees(e, g)}
+            e = _with_powers(e, g, powers)
 
 
-def _each_term(e, rewrite, g):
-    return contract(
-        Add(*[rewrite(term, _degree(term, g)) for term in Add.make_args(e)])
-    )
+def _degrees(e, g):
+    """The powers of a generator in the terms of an expression."""
+    return [term.as_powers_dict().get(g, 0) for term in Add.make_args(e)]
 
 
-def _degree(term, g):
-    return term.as_powers_dict().get(g, 0)
+def _with_powers(e, g, powers):
+    """The expression with others in place of the powers of a generator."""
+    terms = zip(Add.make_args(e), _degrees(e, g), strict=True)
+    return contract(Add(*[term / g**k * powers[k] for term, k in terms]))
 
 
 def _generators(e):

@@ -184,33 +184,33 @@ def in_sums(e: Expr, rewrite: Callable[[Sum], Expr]) -> Expr:
     return e.func(*[in_sums(part, rewrite) for part in e.args])
 
 
-def _terms(one):
-    return Add.make_args(multiply_out(one.function))
+def _terms(summed):
+    return Add.make_args(multiply_out(summed.function))
 
 
-def _letters(one):
-    return {limit[0] for limit in one.limits}
+def _letters(summed):
+    return {limit[0] for limit in summed.limits}
 
 
-def split_terms(one: Sum) -> Expr:
+def split_terms(summed: Sum) -> Expr:
     """A sum as one sum per term, the sign in front."""
     signed = [
         (-1, -term) if term.could_extract_minus_sign() else (1, term)
-        for term in _terms(one)
+        for term in _terms(summed)
     ]
-    return Add(*[sign * Sum(term, *one.limits) for sign, term in signed])
+    return Add(*[sign * Sum(term, *summed.limits) for sign, term in signed])
 
 
-def has_bound_delta(one: Sum) -> bool:
+def has_bound_delta(summed: Sum) -> bool:
     """Whether a delta in the sum has a summed letter, so that it can be contracted."""
     return any(
-        _letters(one) & set(pair.args[:2])
-        for term in _terms(one)
+        _letters(summed) & set(pair.args[:2])
+        for term in _terms(summed)
         for pair in term.atoms(KroneckerDelta)
     )
 
 
-def has_constant(one: Sum) -> bool:
+def has_constant(summed: Sum) -> bool:
     """Whether a term of the sum has a factor without a summed letter, which can be pulled out."""
-    factors = [factor for term in _terms(one) for factor in Mul.make_args(term)]
-    return any(not factor.has_free(*_letters(one)) for factor in factors)
+    factors = [factor for term in _terms(summed) for factor in Mul.make_args(term)]
+    return any(not factor.has_free(*_letters(summed)) for factor in factors)

@@ -51,7 +51,7 @@ class Trace:
         show = printer(last + [e for side in self.sides for _, e in side])
         sums = sorted(set().union(*[e.atoms(Sum) for e in last]), key=str)
         letters = {
-            value: Symbol(f"S{place}") for place, value in enumerate(sums, start=1)
+            value: Symbol(f"S{number}") for number, value in enumerate(sums, start=1)
         }
         times, *polynomials = [show(e.xreplace(letters)) for e in last]
         times = "" if self.multiplier == 1 else rf" \cdot {times}"
