@@ -13,9 +13,9 @@ import types
 from functools import lru_cache
 
 import sympy
-from sympy import Expr, Indexed, IndexedBase, evaluate, sympify
+from sympy import Expr, IndexedBase, evaluate, sympify
 
-from ..symbolic.notation import Local, Partial
+from ..symbolic.notation import Local, Partial, with_parts
 
 OPERATORS = {
     ast.Add: operator.add,
@@ -58,12 +58,10 @@ def _nothing(value):
 
 def evaluated(e: Expr, local) -> Expr:
     """What SymPy makes of an expression as typed; local: the function that carries out a `Local`."""
-    if not e.args or isinstance(e, Indexed):
-        return e
     if isinstance(e, Local):
         return local(evaluated(e.args[0], local), e.args[1])
-    parts = [evaluated(part, local) for part in e.args]
-    return parts[0].diff(parts[1]) if isinstance(e, Partial) else e.func(*parts)
+    e = with_parts(e, lambda part: evaluated(part, local))
+    return e.args[0].diff(e.args[1]) if isinstance(e, Partial) else e
 
 
 @lru_cache(maxsize=8)

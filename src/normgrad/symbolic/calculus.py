@@ -30,7 +30,7 @@ from sympy import (
 )
 
 from .measured import Largest
-from .notation import Local, Partial, name_of, rename_bound
+from .notation import Local, Partial, name_of, rename_bound, with_parts
 
 # where these have no derivative is known: nowhere, or where `conditions` says
 DIFFERENTIABLE = (
@@ -97,9 +97,7 @@ def resolve(e: Expr) -> Expr:
     """The expression with its derivative nodes carried out."""
     if isinstance(e, Partial | Local):
         return D(e.args[0], e.args[1])
-    if not e.args or isinstance(e, Indexed):
-        return e
-    return e.func(*[resolve(part) for part in e.args])
+    return with_parts(e, resolve)
 
 
 def free_letters(e: Expr) -> set[Symbol]:

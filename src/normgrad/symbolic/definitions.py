@@ -15,6 +15,7 @@ from .notation import (
     name_of,
     names_in,
     rename_bound,
+    with_parts,
     without_ones,
 )
 from .signs import is_positive
@@ -32,9 +33,7 @@ def numbered(e: Expr, depth: int = 0) -> Expr:
             numbered(without_ones(e.function).xreplace(letters), depth + len(limits)),
             *limits,
         )
-    if not e.args or isinstance(e, Indexed):
-        return e
-    return e.func(*[numbered(part, depth) for part in e.args])
+    return with_parts(e, lambda part: numbered(part, depth))
 
 
 class Defs:

@@ -115,6 +115,13 @@ class Local(Expr):
         return Basic.__new__(cls, *_no_text(f, v), Tuple(*held))
 
 
+def with_parts(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with its parts changed; what has none, and an entry, stays."""
+    if not e.args or isinstance(e, Indexed):
+        return e
+    return e.func(*map(change, e.args))
+
+
 def rename_bound(e: Expr) -> Expr:
     """The expression rebuilt with a fresh letter for every bound index, so that no two letters can clash."""
     if isinstance(e, Sum):
@@ -123,9 +130,7 @@ def rename_bound(e: Expr) -> Expr:
             rename_bound(e.function).xreplace(fresh),
             *[(fresh[r], first, last) for r, first, last in e.limits],
         )
-    if not e.args or isinstance(e, Indexed):
-        return e
-    return e.func(*[rename_bound(part) for part in e.args])
+    return with_parts(e, rename_bound)
 
 
 def with_letters(e: Expr, avoid: Iterable[str] = (), own: bool = True) -> Expr:
@@ -138,10 +143,8 @@ def with_letters(e: Expr, avoid: Iterable[str] = (), own: bool = True) -> Expr:
 
 
 def _lettered(e, taken, own):
-    if not e.args or isinstance(e, Indexed):
-        return e
     if not isinstance(e, Sum):
-        return e.func(*[_lettered(part, taken, own) for part in e.args])
+        return with_parts(e, lambda part: _lettered(part, taken, own))
     letters = {}
     for bound in [limit[0] for limit in e.limits if limit[0].is_Dummy]:
         # r1, r2, ... are the kernel's own

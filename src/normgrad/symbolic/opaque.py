@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from sympy import Dummy, Expr, Function, Indexed, Symbol, diff
+from sympy import Dummy, Expr, Function, Symbol, diff
+
+from .notation import with_parts
 
 
 def stand_in(t: Expr) -> Expr:
@@ -61,10 +63,8 @@ def derivative(function: type[Opaque]) -> type[Opaque]:
 
 def concrete(e: Expr) -> Expr:
     """The expression with the stand-in of every opaque function in its place, innermost first."""
-    if not e.args or isinstance(e, Indexed):
-        return e
-    parts = [concrete(part) for part in e.args]
+    e = with_parts(e, concrete)
     if not isinstance(e, Opaque):
-        return e.func(*parts)
+        return e
     t = Dummy("t", real=True)
-    return diff(stand_in(t), t, e.order).xreplace({t: parts[0]})
+    return diff(stand_in(t), t, e.order).xreplace({t: e.args[0]})

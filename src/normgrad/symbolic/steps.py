@@ -28,6 +28,7 @@ from .notation import (
     name_of,
     rename_bound,
     total_over,
+    with_parts,
 )
 
 
@@ -35,9 +36,7 @@ def everywhere(e: Expr, kind: type, change: Callable[[Expr], Expr]) -> Expr:
     """The expression with every outermost node of a kind changed."""
     if isinstance(e, kind):
         return change(e)
-    if not e.args or isinstance(e, Indexed):
-        return e
-    return e.func(*[everywhere(part, kind, change) for part in e.args])
+    return with_parts(e, lambda part: everywhere(part, kind, change))
 
 
 def put_away(e: Expr, kinds, names: dict) -> Expr:
@@ -165,9 +164,7 @@ def _substituted(e, lhs, rhs):
     def put_in(part):
         if type(part) is type(lhs) and numbered(part) in forms:
             return rename_bound(rhs).xreplace(forms[numbered(part)])
-        if not part.args or isinstance(part, Indexed):
-            return part
-        return part.func(*map(put_in, part.args))
+        return with_parts(part, put_in)
 
     return put_in(e)
 
@@ -177,11 +174,11 @@ def _substituted(e, lhs, rhs):
 
 def in_sums(e: Expr, rewrite: Callable[[Sum], Expr]) -> Expr:
     """The expression with its sums rewritten, innermost first."""
-    if isinstance(e, Indexed | KroneckerDelta | Partial) or not e.args:
+    if isinstance(e, KroneckerDelta | Partial):
         return e
     if isinstance(e, Sum):
         return rewrite(Sum(in_sums(e.function, rewrite), *e.limits))
-    return e.func(*[in_sums(part, rewrite) for part in e.args])
+    return with_parts(e, lambda part: in_sums(part, rewrite))
 
 
 def _terms(summed):

@@ -35,7 +35,15 @@ from .admission import check_branches, check_expression
 from .calculus import free_letters, index_ranges
 from .definitions import Defs, check_defs
 from .measured import Largest
-from .notation import Local, Partial, dim, indices_of, rename_bound, shape_of
+from .notation import (
+    Local,
+    Partial,
+    dim,
+    indices_of,
+    rename_bound,
+    shape_of,
+    with_parts,
+)
 from .opaque import Opaque, concrete
 from .patience import look
 
@@ -296,16 +304,14 @@ def _is_zero(e):
 
 def _settled(e):
     """The expression with the radicands inside opaque functions factored, so that equal arguments look equal."""
-    if not e.args:
+    e = with_parts(e, _settled)
+    if not isinstance(e, Opaque):
         return e
-    parts = [_settled(part) for part in e.args]
-    if isinstance(e, Opaque):
-        roots = {part for part in parts[0].atoms(Pow) if part.exp == S.Half}
-        factored = {
-            root: sympy.sqrt(sympy.factor(sympy.expand(root.base))) for root in roots
-        }
-        parts = [parts[0].xreplace(factored)]
-    return e.func(*parts)
+    roots = {part for part in e.args[0].atoms(Pow) if part.exp == S.Half}
+    factored = {
+        root: sympy.sqrt(sympy.factor(sympy.expand(root.base))) for root in roots
+    }
+    return e.func(e.args[0].xreplace(factored))
 
 
 def _same(sides, meet):
