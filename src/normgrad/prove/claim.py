@@ -28,7 +28,7 @@ from sympy.core.sympify import SympifyError
 from ..symbolic.admission import check_expression
 from ..symbolic.definitions import Defs
 from ..symbolic.measured import Largest
-from ..symbolic.notation import INDEX, Local, Partial, with_letters
+from ..symbolic.notation import INDEX, Local, Partial, with_letters, with_parts
 from ..symbolic.opaque import Opaque, derivative, opaque
 from ..symbolic.render import name_latex
 from ..symbolic.steps import contracted
@@ -105,7 +105,7 @@ class Claim:
             return self._derivative_at(e)
         if e.args and not isinstance(e, READ):
             raise CannotJudge(f"{e}: a {type(e).__name__} has no form here")
-        return e.func(*map(self, e.args)) if e.args else e
+        return with_parts(e, self)
 
     def read(self, name: str, e) -> Expr:
         """An expression of the reader's, checked: a real, exact one whose indices have one range each."""
@@ -239,7 +239,7 @@ class Claim:
             return self._readers.get(e, e)
         if isinstance(e, Opaque):
             return self._applied(e)
-        return e.func(*map(self._back, e.args)) if e.args else e
+        return with_parts(e, self._back)
 
     def _applied(self, e):
         t = Symbol("t", real=True)

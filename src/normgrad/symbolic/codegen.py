@@ -274,10 +274,9 @@ def computation(defs: Defs, outputs: Sequence) -> Computation:
 
     Raises:  ValueError for an output that is not defined
     """
+    reached = defs.reached(*[defs.line(output)[0] for output in outputs])
     with evaluate(True):
-        lines = [
-            (head, rename_bound(formula)) for head, formula in _needed(defs, outputs)
-        ]
+        lines = [(head, rename_bound(formula)) for head, formula in reached]
     tensors, scalars = _inputs(lines)
     return Computation(lines, tensors, scalars, _dimensions(tensors), outputs)
 
@@ -319,19 +318,6 @@ def _line(head, formula, dialect):
 def label(head) -> str:
     """The name of a line in code."""
     return str(getattr(name_of(head), "label", head))
-
-
-def _needed(defs, outputs):
-    """The definitions that the outputs rest on, in their order."""
-    needed = {name_of(defs.line(output)[0]) for output in outputs}
-    chosen = []
-    for head, formula in reversed(list(defs)):
-        if name_of(head) in needed:
-            chosen.append((head, formula))
-            needed |= {
-                name_of(part) for part in formula.atoms(Indexed)
-            } | formula.free_symbols
-    return chosen[::-1]
 
 
 def _inputs(lines):

@@ -196,8 +196,7 @@ class Defs:
         if isinstance(e, Indexed) or e.is_Symbol:
             chosen = e in self and (only is None or name_of(e) in only)
             return self.unfold(self.body(e), only, formulas) if chosen else e
-        parts = [self.unfold(part, only, formulas) for part in e.args]
-        return e.func(*parts) if e.args else e
+        return with_parts(e, lambda part: self.unfold(part, only, formulas))
 
 
 def check_defs(defs) -> Defs:

@@ -14,7 +14,6 @@ from sympy import (
     Expr,
     Function,
     Heaviside,
-    Indexed,
     Max,
     Min,
     S,
@@ -25,6 +24,7 @@ from sympy import (
 )
 
 from .normal_form import Reciprocal, Root, exponential, nf
+from .notation import with_parts
 from .signs import is_nonnegative
 
 
@@ -84,11 +84,9 @@ RULES: dict[type, Callable[..., Expr]] = {
 
 def in_basic_terms(e: Expr) -> Expr:
     """The expression with every function that has a rule rewritten, innermost first; equal where both are defined."""
-    if not e.args or isinstance(e, Indexed):
-        return e
-    parts = [in_basic_terms(part) for part in e.args]
+    e = with_parts(e, in_basic_terms)
     rule = RULES.get(type(e))
-    return rule(*map(nf, parts)) if rule else e.func(*parts)
+    return rule(*map(nf, e.args)) if rule else e
 
 
 def has_rules(e: Expr) -> bool:

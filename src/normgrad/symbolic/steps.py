@@ -26,6 +26,7 @@ from .notation import (
     entry_of,
     indices_of,
     name_of,
+    names_in,
     rename_bound,
     total_over,
     with_parts,
@@ -90,14 +91,8 @@ def _one_level(node: Partial, defs: Defs) -> Expr:
     f, v = node.args
     defs = defs.without(v)
     body = defs.body(f) if f in defs else rename_bound(f)
-    names = {
-        name_of(part): part for part in body.atoms(Indexed, Symbol) if part in defs
-    }
-    through = [
-        name
-        for name in (name_of(head) for head, _ in defs)
-        if name in names and _reaches(name, v, defs)
-    ]
+    names = [name_of(head) for head, _ in defs if name_of(head) in names_in(body)]
+    through = [name for name in names if _reaches(name, v, defs)]
     return Add(contracted(D(body, v)), *[_passed(body, name, v) for name in through])
 
 
@@ -107,14 +102,12 @@ def _reaches(name, v, defs):
 
 def _passed(body, name, v):
     """What a quantity passes on: the body's derivative with respect to it, times its own with respect to v."""
-    if not isinstance(name, IndexedBase):
-        return contracted(D(body, name)) * Partial(name, v)
-    slope = IndexedBase(Dummy("slope"), shape=name.shape)
-    local = contracted(
-        total_over(name.shape, lambda *place: D(body, name[place]) * slope[place])
-    )
-    return local.replace(lambda part: isinstance(part, Indexed) and part.base == slope,
-                         lambda part: Partial(name[part.indices], v))  # fmt: skip
+
+    def at_entry(*place):
+        entry = entry_of(name, place)
+        return D(body, entry) * Partial(entry, v)
+
+    return contracted(total_over(getattr(name, "shape", ()), at_entry))
 
 
 def contracted(e: Expr) -> Expr:

@@ -95,8 +95,7 @@ class Explicit:
         if isinstance(e, Indexed) or e.is_Symbol:
             place = [int(self.entry(r, indices)) for r in indices_of(e)]
             return self._value(e, place)
-        parts = [self.entry(part, indices) for part in e.args]
-        return e.func(*parts) if parts else e
+        return with_parts(e, lambda part: self.entry(part, indices))
 
     def _entries(self, body, indices, limits):
         """The entries of a body as letters run over their dimensions."""

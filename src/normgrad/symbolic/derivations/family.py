@@ -108,16 +108,6 @@ def computed(placement: str) -> Defs:
         )
 
 
-def _residual(defs):
-    both = Partial(loss, residual[i, j]), Partial(loss, x[i, j])
-    yield proved(
-        "norm-dresidual",
-        "Input and residual have one gradient: they enter as a sum.",
-        defs,
-        *both,
-    )
-
-
 def equations():
     """The equations labelled norm-...: the operator, and its dx for every place of eps."""
     for branch in branches().values():
@@ -153,7 +143,13 @@ def equations():
                 dw[j],
                 db[j],
             )
-            yield from _residual(defs)
+            yield proved(
+                "norm-dresidual",
+                "Input and residual have one gradient: they enter as a sum.",
+                defs,
+                Partial(loss, residual[i, j]),
+                Partial(loss, x[i, j]),
+            )
         yield definition(
             f"norm-denominator-{piece.name}",
             f"The denominator and its factor with eps {piece.words}.",
