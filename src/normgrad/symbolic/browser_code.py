@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from .codegen import Code, check_names, computation, label
+from .codegen import Code, checked_names, computation, label
 from .definitions import Defs
 from .notation import indices_of, shape_of
 
@@ -99,16 +99,13 @@ def browser_source(
     Raises:   ValueError for an output that is not defined, and where a name stands for two things
     """
     parts = computation(defs, outputs)
-    check_names(parts, _WORDS)
-    names = {label(head) for head, _ in parts.lines}
-    names |= {str(name) for name in (*parts.scalars, *parts.sizes)}
-    names |= {str(base.label) for base in parts.tensors}
+    names = {*checked_names(parts, _WORDS), *_WORDS}
     rounding = ", f" * rounded
     lines = [f"function {name}({{{parts.arguments}}}{rounding}) {{"]
     for size, (base, axis) in parts.sizes.items():
         lines.append(f"  const {size} = {base.label}{'[0]' * axis}.length;")
     for head, formula in parts.lines:
-        writer = BrowserCode({}, names | _WORDS, rounded)
+        writer = BrowserCode({}, set(names), rounded)
         axes = zip(indices_of(head), shape_of(head), strict=True)
         loops = [(writer.named(letter), size) for letter, size in axes]
         code = writer.code(formula)

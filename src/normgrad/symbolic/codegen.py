@@ -295,7 +295,7 @@ def source(
             f"dialect: got {dialect!r}, needs one of {', '.join(map(repr, _DIALECTS))}"
         )
     parts = computation(defs, outputs)
-    check_names(parts, [_DIALECTS[dialect]["module"]])
+    checked_names(parts, [_DIALECTS[dialect]["module"]])
     lines = [f"def {name}(*, {parts.arguments}):"]
     for size, (base, axis) in parts.sizes.items():
         lines.append(f"    {size} = {base.label}.shape[{axis}]")
@@ -333,14 +333,19 @@ def _inputs(lines):
     return tensors, scalars - sizes - defined
 
 
-def check_names(parts: Computation, reserved: Iterable[str]) -> None:
-    """Raises: ValueError where what the code speaks of has no name of its own; reserved: words of the language"""
-    heads = [label(head) for head, _ in parts.lines]
-    names = [label(e) for e in (*parts.tensors, *parts.scalars, *parts.sizes)] + heads
+def checked_names(parts: Computation, reserved: Iterable[str]) -> list[str]:
+    """The names of what the code speaks of; ValueError where one is not of its own.
+
+    Args:  reserved: words of the language
+    """
+    heads = [head for head, _ in parts.lines]
+    quantities = (*parts.tensors, *parts.scalars, *parts.sizes, *heads)
+    names = list(map(label, quantities))
     for name in names:
         taken = name in reserved or iskeyword(name) or names.count(name) > 1
         if taken or not name.isidentifier():
             raise ValueError(f"{name}: is no name of its own in the code")
+    return names
 
 
 def _dimensions(tensors):
