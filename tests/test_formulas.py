@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import Symbol, sqrt  # noqa: F401 - VALUES names it
+from sympy import I, Symbol, im, sqrt  # noqa: F401 - VALUES names them
 
 from normgrad import ledger
 from normgrad.checks.tolerance import unit_roundoff
@@ -33,6 +33,7 @@ VALUES = {
     "sqrt(s) * f(s + 1)": "2.5**0.5 * np.sin(3.5)",
     "derivative(f)(s) / s": "7 / 2.5",
     "Log2(N) + s": "np.log2(5) + 2.5",
+    "im(f(I * s)) / s": "np.sin(2.5j).imag / 2.5",
 }
 
 

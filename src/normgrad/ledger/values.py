@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from sympy import Indexed, KroneckerDelta, Sum
+from sympy import Indexed, KroneckerDelta, Sum, evaluate
 
 from ..symbolic.calculus import free_letters
 from ..symbolic.codegen import NUMPY, ArrayCode
@@ -32,7 +32,8 @@ class Values:
         """The value of e, one axis for every free letter of it, in alphabetical order."""
         for entry in sorted(e.atoms(Indexed), key=str):
             self._measure(entry)
-        e = self._in_arrays(e)
+        with evaluate(False):  # of a tensor, which is real, SymPy takes no part
+            e = self._in_arrays(e)
         letters = sorted(free_letters(e), key=str)
         code = ArrayCode(NUMPY, letters, self.ranges).code(e)
         value = eval(code, self.scope | self.sizes)  # noqa: S307 - the code was written by the line above
