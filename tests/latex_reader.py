@@ -32,15 +32,16 @@ from sympy import (
     Rational,
     Sum,
     Symbol,
-    Tuple,
     evaluate,
     exp,
     sqrt,
 )
 
+from normgrad.symbolic.definitions import numbered
 from normgrad.symbolic.elementary import sigmoid
 from normgrad.symbolic.notation import Local, Partial, as_written, rename_bound
 from normgrad.symbolic.opaque import Opaque
+from normgrad.symbolic.steps import everywhere
 
 TOKEN = re.compile(r"\s*(\\[A-Za-z]+|\\[,;!_]|\d+|[A-Za-z]|[-+=(){}^_',;*/&|])")
 SPACES = (r"\,", r"\;", r"\!", r"\cdot")
@@ -347,28 +348,18 @@ def _split(line):
     return parts
 
 
-def canonical(e: Expr, meaning=lambda derivative: derivative, depth: int = 0) -> Expr:
+def canonical(e: Expr, meaning=lambda derivative: derivative) -> Expr:
     """The expression evaluated, its bound letters numbered by how deep they stand.
 
     Args:  meaning: what a derivative, Local or Partial, is to be taken for
     """
-    if isinstance(e, Sum):
-        (letter, first, last), *outer = reversed(e.limits)
-        inner = Sum(e.function, *reversed(outer)) if outer else e.function
-        numbered = Symbol(f"_{depth}", integer=True, positive=True)
-        return Sum(
-            canonical(inner.xreplace({letter: numbered}), meaning, depth + 1),
-            (numbered, first, last),
-        )
-    if isinstance(e, Local | Partial):
-        e = meaning(e)
-        names = (
-            [Symbol(str(name)) for name in e.args[2]] if isinstance(e, Local) else []
-        )
-        return Function(type(e).__name__)(
-            *[canonical(part, meaning, depth) for part in e.args[:2]], *names
-        )
-    if not e.args or isinstance(e, Tuple | Indexed):
-        return e
+
+    def named(node):
+        node = meaning(node)
+        held = node.args[2] if isinstance(node, Local) else ()
+        parts = [everywhere(part, (Local, Partial), named) for part in node.args[:2]]
+        names = [Symbol(str(name)) for name in held]
+        return Function(type(node).__name__)(*parts, *names)
+
     with evaluate(True):
-        return e.func(*[canonical(part, meaning, depth) for part in e.args])
+        return numbered(everywhere(e, (Local, Partial), named))

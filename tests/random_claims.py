@@ -17,6 +17,7 @@ from sympy import (
     Integer,
     KroneckerDelta,
     Max,
+    Min,
     Mul,
     Number,
     Pow,
@@ -24,6 +25,7 @@ from sympy import (
     Sum,
     Symbol,
     exp,
+    sign,
     tanh,
 )
 
@@ -63,7 +65,7 @@ def leaf(draw, letters):
     return Rational(draw.choice([-3, -2, -1, 2, 3]), draw.choice([1, 1, 2, 3]))
 
 
-def grow(draw, depth, letters=LETTERS, functions=(Abs, exp, sigmoid, tanh)):
+def grow(draw, depth, letters=LETTERS, functions=(Abs, exp, sigmoid, sign, tanh)):
     """A random expression, as deep as that."""
     kind = draw.random()
     if depth == 0 or kind < 0.1:
@@ -83,7 +85,7 @@ def grow(draw, depth, letters=LETTERS, functions=(Abs, exp, sigmoid, tanh)):
         return (inner**2 + EPS) ** Rational(draw.choice([-3, -1, 1]), 2)
     if kind < 0.94 or not functions:
         return inner**2
-    return draw.choice([*functions, lambda e: Max(e, 0)])(inner)
+    return draw.choice([*functions, lambda e: Max(e, 0), lambda e: Min(e, 0)])(inner)
 
 
 # -- values by numbers
@@ -133,6 +135,8 @@ RULES = {
     sigmoid: lambda v: 1 / (1 + np.exp(-v)),
     Abs: lambda v: v if np.real(v) >= 0 else -v,
     Max: lambda a, b: a if np.real(a) > np.real(b) else b,
+    Min: lambda a, b: a if np.real(a) < np.real(b) else b,
+    sign: lambda v: np.sign(np.real(v)),
 }
 
 
@@ -192,9 +196,9 @@ def changed(e, draw):
         return e / e.limits[0][2]
     if isinstance(e, Pow):
         return e * e.base
-    if isinstance(e, (Abs, Max)):
+    if isinstance(e, (Abs, Max, Min)):
         return next(part for part in e.args if part != 0)
-    if isinstance(e, (sigmoid, tanh, exp)):
+    if isinstance(e, (sigmoid, sign, tanh, exp)):
         return draw.choice([tanh, exp])(2 * e.args[0])
     return draw.choice([-1, 2]) * e
 

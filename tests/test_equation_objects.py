@@ -17,15 +17,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
 
 from normgrad_book.objects import code, definitions  # noqa: E402
 
-
-@pytest.fixture
-def arrays(rng):
-    shapes = {"x": (3, 5), "dy": (3, 5), "w": (5,)}
-    return {name: rng.normal(size=shape) for name, shape in shapes.items()} | {
-        "eps": 0.1
-    }
-
-
 LEADING, COLUMNS = (3, 2), 5
 ROWS = 6
 # No entry is the result of more operations, each of which rounds once.

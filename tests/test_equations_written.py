@@ -87,7 +87,3 @@ def test_a_name_that_is_not_declared_is_refused():
     with pytest.raises(NameError, match="'c'"):
         equation_of("label", written | {"equation": ["a = c"]})
 
-
-def test_what_has_no_text_is_refused():
-    with pytest.raises(ValueError, match="stand-in"):
-        entry(stated(opaque("f", lambda t: t**5)(a), a), "page")

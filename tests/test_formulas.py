@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import Symbol, sqrt  # noqa: F401 - VALUES names it
+from sympy import I, Symbol, im, sqrt  # noqa: F401 - VALUES names them
 
 from normgrad import ledger
 from normgrad.checks.tolerance import unit_roundoff
@@ -27,13 +27,13 @@ VALUES = {
     "total(N, lambda r: x[i, r] * t[r])": "row @ columns",
     "total(M, lambda p: total(N, lambda r: x[p, r])) / N": "row.sum() / 5",
     "total(N, lambda r: A[k, r] * A[r, j])": "(matrix @ matrix).T",  # j before k
-    "total(N, lambda r: A[r, r])": "np.trace(matrix)",
     "total(M, lambda p: t[j])": "3 * columns",
     "largest(N, lambda r: x[i, r] ** 2)": "(row**2).max(-1)",
     "A[j, k] - delta(j, k)": "matrix - np.eye(5)",
     "sqrt(s) * f(s + 1)": "2.5**0.5 * np.sin(3.5)",
     "derivative(f)(s) / s": "7 / 2.5",
     "Log2(N) + s": "np.log2(5) + 2.5",
+    "im(f(I * s)) / s": "np.sin(2.5j).imag / 2.5",
 }
 
 

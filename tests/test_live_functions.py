@@ -12,17 +12,10 @@ import pytest
 from normgrad import LAYER_NORM, NormSpec, numpy_ref
 from normgrad.checks import tolerance
 from normgrad.checks.cases import draw
-from normgrad.symbolic import (
-    dim,
-    tensor,
-)
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
 
 from normgrad_book import live_functions as live  # noqa: E402
-
-N = dim("N")
-x, y = tensor("x", N), tensor("y", N)
 
 
 @pytest.fixture(scope="module")

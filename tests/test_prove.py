@@ -10,7 +10,6 @@ import sympy
 
 import normgrad.prove
 from normgrad.prove.claim import CannotJudge
-from normgrad.prove.typed import typed_arguments
 from normgrad.prove.verdict import STATEMENT
 
 SETUP = """
@@ -218,33 +217,6 @@ def test_a_script_has_a_text():
     verdict = normgrad.prove.prove(2 + x[k], x[k] + 2)
     assert verdict.latex == "2 + x_{k} = x_{k} + 2"
     assert repr(verdict) == "proved for every N: 2 + x[k] = x[k] + 2"
-
-
-def test_python_3_10_reads_by_executing():
-    """A frame whose code has no positions; `executing` finds the call."""
-    import sys
-
-    texts = []
-
-    def call(*values):
-        frame = sys._getframe(1)
-
-        class Code:
-            co_filename = frame.f_code.co_filename
-
-        class Frame:
-            f_code, f_globals, f_locals = Code, frame.f_globals, frame.f_locals
-
-        source = pytest.importorskip("executing").Source
-        with pytest.MonkeyPatch.context() as patch:
-            executing = source.executing
-            patch.setattr(source, "executing", lambda _: executing(frame))
-            texts.extend(typed_arguments(Frame, values))
-
-    t = sympy.symbols("t")
-    call(t + 1, 2 * t)
-    assert [text for _, text in texts] == ["t + 1", "2 * t"]
-    assert texts[0][0].args == (t, 1)
 
 
 REASONS = [

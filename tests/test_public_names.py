@@ -19,10 +19,9 @@ NAMES = {
     "normgrad.symbolic": """
         Counterexample D Defs Equation Local NotProved Partial Proof RangeError Trace
         as_written check_fixed compile counterexample delta dim equation equations index latex mean nf
-        opaque prove proved reverse source tensor total trace
+        opaque prove proved source tensor total trace
     """,
     "normgrad.prove": "contract define definitions derive in_names local prove refute unfold",
-    "normgrad.symbolic.adjoint": "D contribution reverse",
     "normgrad.symbolic.trace": "GIVEN RULES Trace UNFOLD trace",
     "normgrad.checks.cases": "ARRAYS Case L2_NORM LAYER_NORM LAYER_NORM_STD RMS_NORM SPECS cases draw",
     "normgrad.checks.tolerance": """

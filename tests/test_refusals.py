@@ -14,8 +14,7 @@ from normgrad import ledger, nn, residual, symbolic  # noqa: F401 - refusals.txt
 from normgrad.checks import backends, tolerance  # noqa: F401
 from normgrad.spec import NormSpec, check_axes
 from normgrad.symbolic import backend as sympy_backend  # noqa: F401
-from normgrad.symbolic.adjoint import reverse  # noqa: F401
-from normgrad.symbolic.symbols import M, N, i, j  # noqa: F401
+from normgrad.symbolic.symbols import M, N  # noqa: F401
 
 SHAPE = wiring.SHAPE
 X, W = torch.ones(SHAPE), torch.ones(4)
@@ -26,7 +25,6 @@ GEMMA = normgrad.RMS_NORM.replace(weight_offset=1.0)
 WAY = "teaching.double_backward.layer_norm, explicit"
 H = SHAPE[1]
 PER_HEAD = torch.ones(H, 4)
-DEFS, SEED = symbolic.Defs(), symbolic.tensor("dy", M, N)
 
 
 class NamedParameter(torch.nn.Parameter):

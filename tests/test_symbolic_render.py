@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from sympy import Symbol
 
 from normgrad.symbolic import (
@@ -12,14 +11,11 @@ from normgrad.symbolic import (
     Equation,
     as_written,
     dim,
-    equations,
     index,
     latex,
     tensor,
     total,
 )
-from normgrad.symbolic.notation import rename_bound
-from normgrad.symbolic.render import used_names
 
 SUM = re.compile(r"\\sum_\{(\w+(?:_\{\w+\})?)=1\}\^\{((?:[^{}]|\{[^{}]*\})*)\}")
 M, N, P, i, j, k = dim("M"), dim("N"), dim("P"), *index("i", "j", "k")
@@ -32,28 +28,6 @@ def ranges(text: str) -> dict[str, set[str]]:
     for letter, last in SUM.findall(text):
         lasts_of.setdefault(letter, set()).add(last)
     return lasts_of
-
-
-def shared(text: str) -> list[str]:
-    """The letters that run over two dimensions, in one line or in two."""
-    return [letter for letter, lasts in ranges(text).items() if len(lasts) > 1]
-
-
-@pytest.mark.parametrize(
-    "equation", equations().values(), ids=lambda equation: equation.label
-)
-def test_no_letter_runs_over_two_dimensions(equation):
-    text = equation.latex()
-    assert not shared(text), text
-    shown = [rename_bound(e) for chain in equation.chains for e in chain]
-    names = set().union(*map(used_names, shown))
-    names &= {str(part) for e in shown for part in e.free_symbols}
-    assert not ranges(text).keys() & names, (
-        f"bound letters that are free or name a quantity: {text}"
-    )
-    assert {letter for letter, lasts in ranges(text).items() if lasts == {"M"}} <= set(
-        "ipm"
-    ), text
 
 
 def test_rows_and_columns_have_letters_of_their_own():

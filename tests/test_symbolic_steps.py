@@ -9,13 +9,12 @@ from normgrad.symbolic import (
     delta,
     dim,
     index,
-    latex,
     mean,
     prove,
     tensor,
     total,
 )
-from normgrad.symbolic.steps import chain_rule, normal, using
+from normgrad.symbolic.steps import normal, using
 
 M, N = dim("M"), dim("N")
 i, j, k = index("i", "j", "k")
@@ -33,23 +32,6 @@ def layer():
 
 
 # -- steps
-
-
-def test_the_chain_rule_goes_one_definition_deep(layer):
-    assert chain_rule(Partial(x_hat[k], x[j]), layer) == rstd * delta(k, j) + x[
-        k
-    ] * Partial(rstd, x[j])
-    assert chain_rule(Partial(y[k], x[j]), layer) == w[k] * Partial(x_hat[k], x[j])
-    assert not chain_rule(Partial(rstd, x[j]), layer).has(Partial)
-    prove(Partial(rstd, x[j]), chain_rule(Partial(rstd, x[j]), layer), layer)
-
-
-def test_the_chain_rule_passes_under_sums(layer):
-    loss = Partial(total(N, lambda r: y[r] ** 2), x[j])
-    assert (
-        latex(chain_rule(loss, layer))
-        == r"\sum_{r=1}^{N} 2 y_{r} \frac{\partial y_{r}}{\partial x_{j}}"
-    )
 
 
 def test_a_derivative_that_waits_is_no_zero(layer):

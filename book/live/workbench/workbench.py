@@ -178,7 +178,7 @@ def _answers(value):
         kind = "refuted" if value.refusal.counterexample else "undecided"
         yield kind, value.known.removeprefix("not refuted: "), ""
     elif isinstance(value, Verdict):
-        words = "\n".join(str(proof.certificate()) for proof in value.proofs)
+        words = "\n".join(proof.certificate() for proof in value.proofs)
         lines = f"{value.latex} \\\\ {as_latex(value.known)}"
         yield "proved", words, f"\\begin{{gathered}}\n{lines}\n\\end{{gathered}}"
     elif isinstance(value, definitions):

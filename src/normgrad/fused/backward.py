@@ -50,11 +50,11 @@ def by_reverse_mode(
     trained = [
         layer.tensors[name] for name in layer.inputs if layer.kind(name) == NUMBER
     ]
-    outputs, seeds = (
-        [layer.at(one) for one in layer.seeds],
-        [layer.tensors[one] for one in layer.seeds.values()],
-    )
-    made = list(reverse(defs, outputs, seeds, trained))[len(forward) :]
+    seeds = {
+        layer.tensors[output]: layer.tensors[cotangent]
+        for output, cotangent in layer.seeds.items()
+    }
+    made = list(reverse(defs, seeds, trained))[len(forward) :]
     patterns = list(_patterns(layer, forward))
     cotangents = {*layer.seeds.values(), *[text_of(head) for head, _ in made]}
     lines = {}

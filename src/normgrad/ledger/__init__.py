@@ -11,15 +11,12 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .entries import KINDS as KINDS
 from .entries import MIME as MIME
 from .entries import WORDS as WORDS
 from .entries import Entry
-
-if TYPE_CHECKING:
-    from .formula import Formula
 
 
 class Entries(tuple[Entry, ...]):
@@ -32,11 +29,15 @@ class Entries(tuple[Entry, ...]):
         return {"text/plain": repr(self), MIME: [asdict(entry) for entry in self]}
 
 
-def _seconds(check, *arguments) -> float:
-    """How long a check takes, which raises where it fails."""
+def _judged(label, kind, check, claim="", **more) -> Entry:
+    """The entry of a registered equation, for which a check is run that raises where it fails."""
+    from normgrad.symbolic import equation
+
+    statement = equation(label)
     start = time.perf_counter()
-    check(*arguments)
-    return time.perf_counter() - start
+    check(statement)
+    seconds = time.perf_counter() - start
+    return Entry(label, kind, claim or statement.claim, seconds=seconds, **more)
 
 
 def define(*labels: str, claim: str = "") -> Entries:
@@ -72,17 +73,10 @@ def cite(label: str, source: str) -> Entries:
 
 def prove(*labels: str) -> Entries:
     """Prove registered equations for every N, now; NotProved, which names the label, when one does not hold."""
-    from normgrad.symbolic import equation
-
-    entries = []
-    for statement in map(equation, labels):
-        seconds = _seconds(statement.prove)
-        entries.append(
-            Entry(
-                statement.label, "proved-for-every-n", statement.claim, seconds=seconds
-            )
-        )
-    return Entries(entries)
+    return Entries(
+        _judged(label, "proved-for-every-n", lambda statement: statement.prove())
+        for label in labels
+    )
 
 
 def prove_small(*labels: str, sizes: Sequence[int] = (2, 3, 4)) -> Entries:
@@ -96,15 +90,16 @@ def prove_small(*labels: str, sizes: Sequence[int] = (2, 3, 4)) -> Entries:
         raise ValueError(
             f"sizes: got {sizes!r}, needs a sequence of at least one row length"
         )
-    entries = []
-    for statement in map(equation, labels):
-        seconds = _seconds(statement.check_fixed, sizes)
-        claimed = statement.claim.rstrip(".")
-        claim = f"{claimed}; N = {', '.join(map(str, sizes))}"
-        entries.append(
-            Entry(statement.label, "proved-for-small-n", claim, seconds=seconds)
+    lengths = ", ".join(map(str, sizes))
+    return Entries(
+        _judged(
+            label,
+            "proved-for-small-n",
+            lambda statement: statement.check_fixed(sizes),
+            f"{equation(label).claim.rstrip('.')}; N = {lengths}",
         )
-    return Entries(entries)
+        for label in labels
+    )
 
 
 def follows(label: str, *labels: str, because: str = "", claim: str = "") -> Entries:
@@ -118,7 +113,6 @@ def follows(label: str, *labels: str, because: str = "", claim: str = "") -> Ent
     Raises:  ValueError for no labels, no reason, more than one line of it, or an equation that follows from itself;
              TypeError for a label that is no text; NotProved when a registered equation does not hold
     """
-    from normgrad.symbolic import equation
     from normgrad.symbolic.registry import entries
 
     for name in (label, *labels):
@@ -134,71 +128,45 @@ def follows(label: str, *labels: str, because: str = "", claim: str = "") -> Ent
         raise ValueError(f"labels: {label} cannot follow from itself")
     if not because.strip() or "\n" in because:
         raise ValueError(f"because: got {because!r}, needs the reason in one line")
-    seconds = None
-    if label in entries():
-        statement = equation(label)
-        seconds = _seconds(statement.prove)
-        claim = claim or statement.claim
-    entry = Entry(
-        label,
-        "follows-from",
-        claim or because,
-        seconds=seconds,
-        follows_from=labels,
-        because=because,
-    )
-    return Entries([entry])
+    more = {"follows_from": labels, "because": because}
+    if label not in entries():
+        return Entries([Entry(label, "follows-from", claim or because, **more)])
+    checked = _judged(label, "follows-from", lambda e: e.prove(), claim, **more)
+    return Entries([checked])
 
 
 def check(
-    formula: Formula | str,
+    label: str,
     values: dict[str, Any] | list[dict[str, Any]],
     claim: str,
     within: Any = None,
 ) -> Entries:
-    """The entry of a formula about computed numbers: the numbers are put into the formula itself.
+    """The entry of one of the book's formulas about computed numbers: the numbers are put into the formula itself.
 
-    Args:    formula: a Formula, or the label of one of the book's; values: numbers, arrays or functions by the names in
-             the formula, or a list of such cases, of which the nearest to the bound is shown; claim: of what they are
+    Args:    label: of the formula; values: numbers, arrays or functions by the names in the formula, or a list of such
+             cases, of which the nearest to the bound is shown; claim: of what they are
              within: how far apart the sides of an "=" may be
     Raises:  AssertionError when the formula does not hold, or a side is NaN; ValueError for names without a value,
-             values without a name, and a label that no formula has; TypeError for what is no formula
+             values without a name, and a label that no formula has
     """
-    from .formula import Formula, nearest
+    from .formula import nearest
     from .formulas import formulas
 
-    if isinstance(formula, str):
-        if formula not in formulas():
-            raise ValueError(
-                f"formula: got {formula!r}, which is no formula of the book's: {', '.join(formulas())}"
-            )
-        formula = formulas()[formula]
-    if not isinstance(formula, Formula):
-        raise TypeError(
-            f"formula: got {type(formula).__name__}, needs a Formula or the label of one"
+    if label not in formulas():
+        raise ValueError(
+            f"label: got {label!r}, which is no formula of the book's: {', '.join(formulas())}"
         )
+    formula = formulas()[label]
     cases = [values] if isinstance(values, dict) else values
-    if (
-        not isinstance(cases, (list, tuple))
-        or not cases
-        or not all(isinstance(case, dict) for case in cases)
-    ):
+    if not cases or not all(isinstance(case, dict) for case in cases):
         raise TypeError(
             f"values: got {type(values).__name__}, needs a dict of the formula's numbers, or a list"
         )
     error, tolerance = nearest(formula.measure(case, within) for case in cases)
     if not (error <= tolerance and math.isfinite(tolerance)):
         raise AssertionError(
-            f"{formula.label}: error {error:.3e} exceeds the tolerance {tolerance:.3e} ({claim})"
+            f"{label}: error {error:.3e} exceeds the tolerance {tolerance:.3e} ({claim})"
         )
     slack = tolerance / error if formula.is_bound and error else None
-    entry = Entry(
-        formula.label,
-        "numeric",
-        claim,
-        error,
-        tolerance,
-        formula=formula.latex(),
-        slack=slack,
-    )
-    return Entries([entry])
+    shown = {"formula": formula.latex(), "slack": slack}
+    return Entries([Entry(label, "numeric", claim, error, tolerance, **shown)])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from sympy import I, Integer, Rational, Symbol, ceiling, im
+from sympy import Abs, I, Integer, Rational, Symbol, ceiling, im
 from sympy.core.relational import Eq, Le
 
 from ..symbolic.measured import Divides, Log2, largest
 from ..symbolic.notation import as_written, dim, index, tensor, total
 from ..symbolic.opaque import derivative, opaque
-from .formula import Formula, Line, Near, absolute, formula
+from .formula import Formula, Line, Near, formula
 
 M, N, P = dim("M"), dim("N"), dim("P")
 g, i, j, k = index("g", "i", "j", "k")
@@ -19,11 +19,6 @@ u, h, rho = (Symbol(name, positive=True) for name in ("u", "h", "rho"))
 # What a program computes for its argument.
 fl, tree = opaque("fl"), opaque("tree")
 t = tensor("t", N)
-
-
-def _relation(kind, lhs, rhs):
-    """A relation that SymPy leaves undecided."""
-    return kind(lhs, rhs, evaluate=False)
 
 
 def _differences() -> Iterator[Formula]:
@@ -37,49 +32,40 @@ def _differences() -> Iterator[Formula]:
     )
     yield formula(
         "fd-truncation",
-        _relation(Eq, quotient(h) - slope(Integer(0)), h**2 / 6 * third(xi)),
+        Eq(quotient(h) - slope(Integer(0)), h**2 / 6 * third(xi)),
     )
-    yield formula(
-        "fd-roundoff", _relation(Le, absolute(computed(h) - quotient(h)), rho / h)
-    )
+    yield formula("fd-roundoff", Le(Abs(computed(h) - quotient(h)), rho / h))
     yield formula(
         "fd-best-step",
-        _relation(Eq, best, (3 * rho / bend) ** Rational(1, 3)),
-        _relation(Near, best, u ** Rational(1, 3)),
-        _relation(
-            Le,
-            absolute(computed(best) - slope(Integer(0))),
+        Eq(best, (3 * rho / bend) ** Rational(1, 3)),
+        Near(best, u ** Rational(1, 3)),
+        Le(
+            Abs(computed(best) - slope(Integer(0))),
             Rational(1, 2) * (3 * rho) ** Rational(2, 3) * bend ** Rational(1, 3),
         ),
     )
     zero = Integer(0)
-    expansion = im(phi(I * h), evaluate=False) / h + h**2 / 6 * third(zero)
-    yield formula(
-        "fd-complex-step", Line(_relation(Eq, slope(zero), expansion), dots=True)
-    )
+    expansion = im(phi(I * h)) / h + h**2 / 6 * third(zero)
+    yield formula("fd-complex-step", Line(Eq(slope(zero), expansion), dots=True))
 
 
 def _sums() -> Iterator[Formula]:
-    row, size = total(N, lambda r: t[r]), total(N, lambda r: absolute(t[r]))
-    yield formula(
-        "tolerance-sum", _relation(Le, absolute(fl(row) - row), (N - 1) * u * size)
-    )
+    row, size = total(N, lambda r: t[r]), total(N, lambda r: Abs(t[r]))
+    yield formula("tolerance-sum", Le(Abs(fl(row) - row), (N - 1) * u * size))
     yield formula(
         "kern-tree",
-        _relation(
-            Le, absolute(tree(row) - row), ceiling(Log2(N), evaluate=False) * u * size
-        ),
+        Le(Abs(tree(row) - row), ceiling(Log2(N)) * u * size),
     )
     x, x_hat, rstd = tensor("x", M, N), tensor("x_hat", M, N), tensor("rstd", M)
     theta, far = (
         tensor("theta", M)[i],
-        rstd[i] * largest(N, lambda r: absolute(x[i, r])),
+        rstd[i] * largest(N, lambda r: Abs(x[i, r])),
     )
     # The mean is off by theta deviations, which a variance about it contains squared.
-    entry = u * (N + 8) * (far + absolute(x_hat[i, j])) + Rational(
-        1, 2
-    ) * theta**2 * absolute(x_hat[i, j])
-    relation = _relation(Le, absolute(fl(x_hat[i, j]) - x_hat[i, j]), entry)
+    entry = u * (N + 8) * (far + Abs(x_hat[i, j])) + Rational(1, 2) * theta**2 * Abs(
+        x_hat[i, j]
+    )
+    relation = Le(Abs(fl(x_hat[i, j]) - x_hat[i, j]), entry)
     yield formula("tolerance-x-hat", Line(relation, where=((theta, N * u * far),)))
 
 
@@ -87,14 +73,14 @@ def _formats() -> Iterator[Formula]:
     eta, y, once, twice = (tensor(name, N) for name in ("eta", "y", "y1", "y2"))
     yield formula(
         "fp-model",
-        _relation(Eq, fl(t[k]), t[k] * (1 + eta[k])),
-        _relation(Le, absolute(eta[k]), u),
+        Eq(fl(t[k]), t[k] * (1 + eta[k])),
+        Le(Abs(eta[k]), u),
     )
     yield formula(
         "fp-casts",
-        Line(_relation(Le, absolute(once[k] - y[k]), u * absolute(y[k])), "one cast:"),
+        Line(Le(Abs(once[k] - y[k]), u * Abs(y[k])), "one cast:"),
         Line(
-            _relation(Le, absolute(twice[k] - y[k]), (2 * u + u**2) * absolute(y[k])),
+            Le(Abs(twice[k] - y[k]), (2 * u + u**2) * Abs(y[k])),
             "two casts:",
         ),
     )
@@ -120,9 +106,7 @@ def _variances() -> Iterator[Formula]:
     lines = []
     for number, (name, (bound, value)) in enumerate(ways.items(), start=1):
         where = () if value is None else ((theta, value),)
-        lines.append(
-            Line(_relation(Le, tensor(f"e{number}", M)[i], bound), f"{name}:", where)
-        )
+        lines.append(Line(Le(tensor(f"e{number}", M)[i], bound), f"{name}:", where))
     yield formula("fp-bounds", *lines)
 
 
@@ -130,8 +114,8 @@ def _shares() -> Iterator[Formula]:
     share = tensor("A", P, M)
     yield formula(
         "pg-strided",
-        _relation(Eq, share[g, i], Divides(P, i - g)),
-        _relation(Eq, total(P, lambda program: share[program, i]), Integer(1)),
+        Eq(share[g, i], Divides(P, i - g)),
+        Eq(total(P, lambda program: share[program, i]), Integer(1)),
     )
 
 

@@ -14,7 +14,6 @@ from sympy import (
     KroneckerDelta,
     Mul,
     Pow,
-    S,
     Subs,
     Sum,
     Symbol,
@@ -29,14 +28,13 @@ from sympy.core.sympify import SympifyError
 from ..symbolic.admission import check_expression
 from ..symbolic.definitions import Defs
 from ..symbolic.measured import Largest
-from ..symbolic.notation import Local, Partial, rename_bound
+from ..symbolic.notation import INDEX, Local, Partial, with_letters, with_parts
 from ..symbolic.opaque import Opaque, derivative, opaque
 from ..symbolic.render import name_latex
-from ..symbolic.steps import has_bound_delta, in_sums, normal
-from .names import DefinedBase, Name, head, with_letters
+from ..symbolic.steps import contracted
+from .names import DefinedBase, Name, head
 
 READ = Add | Mul | Pow | Application | Relational | Tuple
-INDEX = {"integer": True, "positive": True}
 # what a symbol may promise; a promise that the kernel does not keep would be lost in silence
 KINDS = (INDEX, {"positive": True}, {"real": True}, {})
 
@@ -63,17 +61,6 @@ def in_one_line(prefix: str = ""):
         raise CannotJudge(f"{prefix}{problem}") from problem
 
 
-def contracted(e: Expr) -> Expr:
-    """A kernel's expression with the sums carried out in which a Kronecker delta has a summed index."""
-
-    def carried_out(part):
-        if part.function == 0:
-            return S.Zero
-        return normal(part) if has_bound_delta(part) else part
-
-    return in_sums(rename_bound(e), carried_out)
-
-
 class Claim:
     """One claim's expressions in the kernel's terms; `defs` has the definition of every name that they reach."""
 
@@ -82,7 +69,6 @@ class Claim:
         self._spelled: dict[str, object] = {}
         self._heads: dict[Name, Expr] = {}
         self._readers: dict = {}
-        self._functions: dict = {}
 
     def __call__(self, e) -> Expr:
         """An expression of the reader's as one of the kernel's."""
@@ -119,7 +105,7 @@ class Claim:
             return self._derivative_at(e)
         if e.args and not isinstance(e, READ):
             raise CannotJudge(f"{e}: a {type(e).__name__} has no form here")
-        return e.func(*map(self, e.args)) if e.args else e
+        return with_parts(e, self)
 
     def read(self, name: str, e) -> Expr:
         """An expression of the reader's, checked: a real, exact one whose indices have one range each."""
@@ -241,9 +227,8 @@ class Claim:
         self._spell(function.__name__, function)
         if function._kwargs not in ({}, Function("_", real=True)._kwargs):
             raise CannotJudge(f"{function}: of a function only real can be read")
-        if function not in self._functions:
-            self._functions[function] = opaque(function.__name__)
-        return self._functions[function]
+        self._readers[function.__name__] = function
+        return opaque(function.__name__)
 
     # -- back
 
@@ -254,12 +239,13 @@ class Claim:
             return self._readers.get(e, e)
         if isinstance(e, Opaque):
             return self._applied(e)
-        return e.func(*map(self._back, e.args)) if e.args else e
+        return with_parts(e, self._back)
 
     def _applied(self, e):
-        (function,) = [f for f in self._functions if f.__name__ == e.letter]
         t = Symbol("t", real=True)
-        return function(t).diff(t, e.order).subs(t, self._back(e.args[0]))
+        return (
+            self._readers[e.letter](t).diff(t, e.order).subs(t, self._back(e.args[0]))
+        )
 
 
 def in_kernel_terms(

@@ -23,7 +23,7 @@ from sympy import (
 from ..symbolic.calculus import RangeError, index_ranges, resolve
 from ..symbolic.definitions import Defs
 from ..symbolic.normal_form import Reciprocal, Root, as_powers, multiply_out, nf
-from ..symbolic.notation import name_of
+from ..symbolic.notation import entry_of, name_of, shape_of
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.steps import normal
 from .reasons import same, taken
@@ -69,7 +69,9 @@ def _folded(e, defs):
         values |= _solved(name, body, _generators(body))
         e = _put(e, values)
     for head, _ in reversed(list(defs)):
-        entries = [name for name in _entries(defs, sizes) if _base(name) == _base(head)]
+        entries = [
+            name for name in _entries(defs, sizes) if name_of(name) == name_of(head)
+        ]
         inputs: dict[Expr, Expr] = {}
         for name in entries:
             body = _put(nf(resolve(defs.unfold(name))), values)
@@ -79,17 +81,12 @@ def _folded(e, defs):
     return e
 
 
-def _base(e):
-    return getattr(e, "base", e)
-
-
 def _entries(defs, sizes) -> Iterator[Expr]:
     """Every defined name, a tensor's at all free indices of the expression that have its ranges."""
     for head, _ in defs:
-        shape = head.base.shape if isinstance(head, Indexed) else ()
-        fitting = [[i for i in sizes if sizes[i] == size] for size in shape]
+        fitting = [[i for i in sizes if sizes[i] == size] for size in shape_of(head)]
         for indices in product(*fitting):
-            yield head.base[indices] if indices else head
+            yield entry_of(name_of(head), indices)
 
 
 def _input_entries(body, defs):

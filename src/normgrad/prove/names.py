@@ -7,8 +7,6 @@ spelling and two formulas are two names.
 
 from __future__ import annotations
 
-from itertools import chain, count
-
 from sympy import (
     Expr,
     Indexed,
@@ -22,7 +20,7 @@ from sympy import (
     sympify,
 )
 
-from ..symbolic.notation import index, rename_bound
+from ..symbolic.notation import rename_bound, with_letters
 from ..symbolic.render import name_latex
 
 
@@ -142,26 +140,3 @@ def put(e: Expr, change: dict, avoid=()) -> Expr:
         rename_bound(e).xreplace(change),
         {part.name for part in avoid if part.is_Symbol},
     )
-
-
-def with_letters(e: Expr, avoid: set[str] = frozenset()) -> Expr:
-    """The expression with a plain symbol for every bound dummy: its own letter, or the first one that is free."""
-    free = {part.name for part in e.atoms(Symbol) if not part.is_Dummy}
-    return _lettered(e, free | set(avoid))
-
-
-def _lettered(e, taken):
-    if not e.args or isinstance(e, Indexed):
-        return e
-    if not isinstance(e, Sum):
-        return e.func(*[_lettered(part, taken) for part in e.args])
-    letters = {}
-    for bound, *_ in e.limits:
-        # r1, r2, ... are the kernel's own
-        own = [] if bound.name[1:].isdigit() else [bound.name]
-        spellings = chain(own, "rstu", map("r{}".format, count(1)))
-        name = next(name for name in spellings if name not in taken)
-        taken = taken | {name}
-        letters[bound] = index(name)
-    function = _lettered(e.function.xreplace(letters), taken)
-    return Sum(function, *[(letters[r], first, last) for r, first, last in e.limits])

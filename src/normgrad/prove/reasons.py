@@ -6,15 +6,21 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import combinations
 
-from sympy import Dummy, Expr, Indexed, IndexedBase, Sum, Symbol, evaluate
+from sympy import Expr, Indexed, Sum, Symbol, evaluate
 
 from ..symbolic.calculus import resolve
 from ..symbolic.definitions import Defs
-from ..symbolic.normal_form import clear, multiply_out, nf
+from ..symbolic.normal_form import equal
 from ..symbolic.notation import Local, Partial, name_of, rename_bound
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.render import name_latex
-from ..symbolic.steps import chain_rule, everywhere, has_bound_delta, using
+from ..symbolic.steps import (
+    chain_rule,
+    everywhere,
+    has_bound_delta,
+    put_away,
+    using,
+)
 from .claim import CannotJudge, Claim
 
 # how long a reason is looked for
@@ -45,20 +51,16 @@ def reason(left: Expr, right: Expr, claim: Claim, facts: tuple = ()) -> str:
     return words or _contracted(left, right)
 
 
-def same(left: Expr, right: Expr) -> bool:
-    """Whether two expressions have one normal form, with names and derivatives as they stand."""
-    kept: dict = {}
+def same(left: Expr, right: Expr, defs: Defs | None = None, names=()) -> bool:
+    """Whether two expressions have one normal form, derivatives as they stand.
 
-    def put_away(node):
-        f, v = node.args[:2]
-        indices = getattr(f, "indices", ()) + getattr(v, "indices", ())
-        if not isinstance(f, Indexed | Symbol) or not indices:
-            return kept.setdefault(node, Dummy("kept", real=True))
-        key = type(node), name_of(f), name_of(v)
-        return kept.setdefault(key, IndexedBase(Dummy("kept", real=True)))[indices]
-
-    sides = [everywhere(side, (Partial, Local), put_away) for side in (left, right)]
-    return clear(multiply_out(nf(sides[0]) - nf(sides[1])))[0] == 0
+    Args:  names: those that are unfolded by the definitions; the others stay as they stand, too
+    """
+    derivatives: dict = {}
+    sides = [put_away(side, (Partial, Local), derivatives) for side in (left, right)]
+    if names:
+        sides = [defs.unfold(side, names) for side in sides]
+    return equal(*sides)
 
 
 def taken(e: Expr, defs: Defs) -> Expr:
@@ -81,7 +83,7 @@ def _reasons(left, right, claim) -> Iterator[str]:
     yield from (words for words, *sides in ways if same(*sides))
     for words, *sides in ways:
         for names in _few_names(claim.defs, *sides):
-            if same(*[_unfolded(side, names, claim.defs) for side in sides]):
+            if same(*sides, claim.defs, names):
                 yield ", ".join(filter(None, [words, _definitions(names)]))
 
 
@@ -114,17 +116,6 @@ def _few_names(defs, *sides):
     names = [name_of(head) for head, _ in defs.reached(*sides)]
     for count in (1, 2):
         yield from combinations(names, count)
-
-
-def _unfolded(e, names, defs):
-    """The expression with the definitions of some names in their places, derivatives as they stand."""
-    kept: dict = {}
-
-    def put_away(node):
-        return kept.setdefault(node, Dummy("kept", real=True))
-
-    e = defs.unfold(everywhere(e, (Partial, Local), put_away), names)
-    return e.xreplace({dummy: node for node, dummy in kept.items()})
 
 
 def _definitions(names):

@@ -1,7 +1,7 @@
 """The arguments of a call as the cell's text has them: read from the text, for printing alone.
 
-The text is found by the code's own positions, or by `executing` where there are none (Python 3.10), through linecache,
-in which IPython keeps its cells. Where there is no text, as under exec, the evaluated expressions are shown.
+The text is found by the positions that the code keeps, through linecache, in which IPython has its cells. Where there
+is none, as under exec or in Python 3.10, the evaluated expressions are shown.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import types
 from functools import lru_cache
 
 import sympy
-from sympy import Expr, Indexed, IndexedBase, evaluate, sympify
+from sympy import Expr, IndexedBase, evaluate, sympify
 
-from ..symbolic.notation import Local, Partial
+from ..symbolic.notation import Local, Partial, with_parts
 
 OPERATORS = {
     ast.Add: operator.add,
@@ -30,7 +30,7 @@ OPERATORS = {
 WRITERS = (sympy.sqrt, sympy.cbrt, sympy.root)
 
 
-def typed_arguments(frame: types.FrameType, values: tuple, local=None) -> list:
+def typed_arguments(frame: types.FrameType, values: tuple, local) -> list:
     """For each argument of the call that a frame makes, (expression as typed, its text), or (None, None).
 
     Args:  frame: where the call stands; values: its positional arguments, of which a tuple gives a list
@@ -56,14 +56,12 @@ def _nothing(value):
     return [(None, None)] * len(value) if isinstance(value, tuple) else (None, None)
 
 
-def evaluated(e: Expr, local=None) -> Expr:
+def evaluated(e: Expr, local) -> Expr:
     """What SymPy makes of an expression as typed; local: the function that carries out a `Local`."""
-    if not e.args or isinstance(e, Indexed):
-        return e
     if isinstance(e, Local):
         return local(evaluated(e.args[0], local), e.args[1])
-    parts = [evaluated(part, local) for part in e.args]
-    return parts[0].diff(parts[1]) if isinstance(e, Partial) else e.func(*parts)
+    e = with_parts(e, lambda part: evaluated(part, local))
+    return e.args[0].diff(e.args[1]) if isinstance(e, Partial) else e
 
 
 @lru_cache(maxsize=8)
@@ -75,19 +73,11 @@ def _call(frame):
     """(the call that a frame makes, the tree and the text in which it stands)."""
     code = frame.f_code
     text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
-    positions = list(getattr(code, "co_positions", list)())
-    if not positions:
-        from executing import Source
-
-        source = Source.executing(frame)
-        return source.node, source.source.tree, source.source.text
-    first, last, start, end = positions[frame.f_lasti // 2]
+    first, last, start, end = list(code.co_positions())[frame.f_lasti // 2]
     for node in ast.walk(_parsed(text)):
-        if isinstance(node, ast.Call) and (node.lineno, node.end_lineno) == (
-            first,
-            last,
-        ):
-            if (node.col_offset, node.end_col_offset) == (start, end):
+        if isinstance(node, ast.Call) and first == node.lineno:
+            place = node.end_lineno, node.col_offset, node.end_col_offset
+            if place == (last, start, end):
                 return node, _parsed(text), text
     raise LookupError("the call's text")
 

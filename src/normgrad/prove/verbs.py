@@ -12,7 +12,8 @@ from ..symbolic.notation import Local, Partial, name_of
 from ..symbolic.proof import NotProved, lettered
 from ..symbolic.proof import prove as kernel_prove
 from ..symbolic.signs import is_positive
-from .claim import CannotJudge, Claim, contracted, in_one_line
+from ..symbolic.steps import contracted
+from .claim import CannotJudge, Claim, in_one_line
 from .folding import in_short
 from .names import DefinedBase, Name, head
 from .typed import typed_arguments
@@ -88,12 +89,13 @@ def define(name: str, *indices_and_formula, shape: tuple = ()) -> Symbol | Index
         raise CannotJudge('define: needs a name and a formula, as define("s", x[j]**2)')
     typed = typed_arguments(sys._getframe(1), (name, *indices_and_formula), local)
     *indices, formula = indices_and_formula
+    claim = Claim()
     with in_one_line(f"{name}: "):
-        line, claim = _line(name, typed[-1], formula)
+        line = _line(name, typed[-1], formula, claim)
         ranges = dict(index_ranges(line.shown))
         if shape:
             heads = map(claim.index, indices)
-            ranges |= dict(zip(heads, map(claim, shape), strict=True))
+            ranges |= zip(heads, map(claim, shape), strict=True)
         unknown = [str(index) for index in indices if claim.index(index) not in ranges]
         if unknown:
             raise CannotJudge(
@@ -152,22 +154,21 @@ def _chain(values, typed, claim):
         elif isinstance(value, str):
             lines[-1].reason = value
         else:
-            lines.append(_line(f"line {len(lines) + 1}", text, value, claim)[0])
+            lines.append(_line(f"line {len(lines) + 1}", text, value, claim))
     if len(lines) < 2:
         raise CannotJudge("a derivation needs a start and at least one step")
     return lines
 
 
-def _line(name, typed, value, claim=None):
-    """(Line, its Claim); that the text and SymPy's value of it are equal is proved where a derivative is taken."""
-    claim = claim or Claim()
+def _line(name, typed, value, claim):
+    """A Line; that its text and SymPy's value of it are equal is proved where a derivative is taken."""
     shown, text = typed
     with evaluate(True):
         own = claim.read(name, value)
         value = sympify(value)
     text = text or lettered(own)[0]
     if shown is None:
-        return Line(own, value, text), claim
+        return Line(own, value, text)
     with evaluate(False):
         shown = claim.read(name, shown)
     if shown != own and shown.has(Partial, Local):
@@ -178,7 +179,7 @@ def _line(name, typed, value, claim=None):
                 f"{name}: its text says {text}, and SymPy made {lettered(own)[0]} of it; "
                 "is a summed index also the index of a derivative?"
             ) from None
-    return Line(shown, value, text), claim
+    return Line(shown, value, text)
 
 
 class definitions:

@@ -15,7 +15,8 @@ from ..symbolic.chains import PROVED, Equation
 from ..symbolic.conditions import side_conditions
 from ..symbolic.proof import NotProved, Proof, known, lettered
 from ..symbolic.proof import prove as kernel_prove
-from ..symbolic.render import latex, printer, used_names
+from ..symbolic.render import latex, printer
+from ..symbolic.witness import in_digits
 from .claim import CannotJudge, Claim
 from .folding import in_short
 from .reasons import reason
@@ -143,7 +144,8 @@ class Verdict:
             difference = lettered(self._difference)[0]
             if len(difference) <= LONGEST:
                 yield f"left - right: {difference}"
-            yield f"at {counterexample.point()}: {in_three_digits(counterexample)}"
+            left, right = in_digits((counterexample.lhs, counterexample.rhs), 3)
+            yield f"at {counterexample.point()}: left {left}, right {right}"
 
     @cached_property
     def _difference(self):
@@ -164,8 +166,7 @@ class Verdict:
         sides = [
             self.claim.defs.shown(line.shown) for line in self.steps[self.step - 1]
         ]
-        write = printer(set().union(*map(used_names, sides)))
-        return f" {NOT_EQUAL} ".join(map(write, sides))
+        return f" {NOT_EQUAL} ".join(map(printer(sides), sides))
 
     def equation(self, label: str = "", claim: str = "") -> Equation:
         """The chain as an equation of the registry."""
@@ -222,14 +223,3 @@ def unproved():
         yield
     finally:
         Verdict._judge = judge
-
-
-def in_three_digits(counterexample) -> str:
-    """The two values at a counterexample, in three digits, or in as many as tell them apart."""
-    sides = counterexample.lhs, counterexample.rhs
-    if not all(side.is_number for side in sides):
-        return "left {}, right {}".format(*sides)
-    with evaluate(True):
-        left, right = (float(side.evalf(15, chop=1e-50)) for side in sides)
-    digits = next((n for n in range(3, 17) if f"{left:.{n}g}" != f"{right:.{n}g}"), 17)
-    return f"left {left:.{digits}g}, right {right:.{digits}g}"

@@ -1,6 +1,5 @@
 """Proofs for every size: index notation, a normal form for finite sums, and the registry of proved equations."""
 
-from .adjoint import reverse
 from .calculus import D, RangeError
 from .chains import Equation, proved
 from .codegen import compile, source
@@ -44,7 +43,6 @@ __all__ = [
     "opaque",
     "prove",
     "proved",
-    "reverse",
     "sigmoid",
     "source",
     "tensor",

@@ -1,7 +1,7 @@
 """What a claim may be made of: real, exact expressions. Everything else is refused here, in words.
 
 SymPy rounds decimals while an expression is typed: 1.0*x + 1e-20*x is 1.0*x before anything can look at it. A claim
-with a rounded number is a claim about another number, so a decimal stands only where it is no coefficient.
+with a rounded number is a claim about another number, so decimals are refused.
 """
 
 from __future__ import annotations
@@ -13,17 +13,13 @@ from sympy import (
     Float,
     Indexed,
     IndexedBase,
-    Integer,
     Integral,
     Limit,
     Piecewise,
-    Pow,
     Product,
     Rational,
     S,
     Subs,
-    Sum,
-    evaluate,
     sympify,
 )
 from sympy.core.sympify import SympifyError
@@ -33,8 +29,6 @@ UNBOUNDED = {S.Infinity, S.NegativeInfinity, S.ComplexInfinity, S.NaN}
 
 def check_expression(name: str, e) -> Expr:
     """e as an exact real expression.
-
-    A decimal exponent that binary numbers hold exactly is the fraction that it stands for: x**0.5 is a square root.
 
     Args:    name: the argument's name, for the errors; e: a SymPy expression, or an exact number
     Returns: the expression
@@ -46,7 +40,7 @@ def check_expression(name: str, e) -> Expr:
             f"{name}: got the text {e!r}, needs a SymPy expression; letters come from tensor and index"
         )
     try:
-        found = sympify(exact(name, Float(e)) if isinstance(e, float) else e)
+        found = sympify(e)
     except (SympifyError, AttributeError, TypeError):
         found = None
     if not isinstance(found, Expr):
@@ -59,9 +53,13 @@ def check_expression(name: str, e) -> Expr:
         raise TypeError(
             f"{name}: {whole.pop()} is a whole tensor; a claim is about its entries, as x[i]"
         )
-    if found.has(Float):
-        with evaluate(False):
-            found = _without_decimals(name, found)
+    for decimal in sorted(found.atoms(Float), key=str):
+        typed = Rational(str(decimal))
+        instead = str(typed) if typed.is_Integer else f"Rational({typed.p}, {typed.q})"
+        raise ValueError(
+            f"{name}: {float(decimal)} is a decimal, and SymPy rounds decimals before a proof sees them "
+            f"(1.0*x + 1e-20*x is 1.0*x); write {instead}"
+        )
     for number in UNBOUNDED:
         if found.has(number):
             raise ValueError(
@@ -88,66 +86,14 @@ def _whole_tensors(e):
     )
 
 
-def exact(name: str, number: Float) -> Rational:
-    """The fraction that a decimal is, where the binary number behind it is that very fraction.
+def check_branches(e: Expr) -> Expr:
+    """e, unless it holds a Piecewise: SymPy moves one out of a sum around it, out of the scope of other letters.
 
-    Raises:  ValueError where the binary number is another one, as for 0.1
-    """
-    if not number.is_finite:
-        raise ValueError(f"{name}: got {number}, which is no number")
-    typed = Rational(str(float(number)))
-    if Rational(*float(number).as_integer_ratio()) != typed or Float(
-        number, 30
-    ) != Float(float(number), 30):
-        raise ValueError(
-            f"{name}: {float(number)} is a rounded number; write Rational({typed.p}, {typed.q})"
-        )
-    return typed
-
-
-def _without_decimals(name, e):
-    if isinstance(e, Float):
-        typed = Rational(str(float(e))) if e.is_finite else e
-        instead = (
-            f"Rational({typed.p}, {typed.q})"
-            if not isinstance(typed, Integer)
-            else str(typed)
-        )
-        raise ValueError(
-            f"{name}: {float(e)} is a decimal, and SymPy rounds decimals before a proof sees them "
-            f"(1.0*x + 1e-20*x is 1.0*x); write {instead}"
-        )
-    if isinstance(e, Pow) and isinstance(e.exp, Float):
-        return Pow(_without_decimals(name, e.base), exact(f"{name}, exponent", e.exp))
-    if not e.has(Float):
-        return e
-    return e.func(*[_without_decimals(name, part) for part in e.args])
-
-
-def check_branches(e: Expr, letters: frozenset = frozenset()) -> Expr:
-    """e, in which every Piecewise has a value everywhere and depends on no letter of a sum around it.
-
-    SymPy brings such a Piecewise out of its sum whenever it builds a sum, out of the scope of other letters as well.
-
-    Args:    e: an expression; letters: what the sums around it run over
-    Returns: e
-    Raises:  NotImplementedError where a Piecewise depends on such a letter, or its last branch has a condition
+    Raises:  NotImplementedError then
     """
     if e.has(Piecewise):
-        if isinstance(e, Piecewise) and letters and e.has_free(*letters):
-            raise NotImplementedError(
-                "a Piecewise inside a sum has no normal form, since SymPy moves it out of the sum; "
-                "write Max, Min, Abs or sign, or prove each branch by itself"
-            )
-        if isinstance(e, Piecewise) and e.args[-1].cond is not S.true:
-            raise NotImplementedError(
-                f"{e}: has no value where no branch holds; end with a branch (value, True)"
-            )
-        inner = (
-            letters | {limit[0] for limit in e.limits}
-            if isinstance(e, Sum)
-            else letters
+        raise NotImplementedError(
+            "a Piecewise has no normal form; write Max, Min, Abs or sign, or prove each branch by itself; "
+            "of a sum with a delta SymPy's doit makes one, and contract makes none"
         )
-        for part in e.args[:1] if isinstance(e, Sum) else e.args:
-            check_branches(part, inner)
     return e

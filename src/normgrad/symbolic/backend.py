@@ -24,32 +24,28 @@ def _programs(placement: str):
     return compile(defs, forward), compile(defs, backward)
 
 
-def _run(program, arguments):
-    """The program on those of the arguments that its definitions read."""
-    with numpy.errstate(divide="ignore", invalid="ignore"):
-        return program(
-            **{name: arguments[name] for name in signature(program).parameters}
-        )
-
-
-def _arguments(x, weight, residual, spec):
-    check_shapes(x, weight, None, residual)
+def _run(number, spec, x, weight, bias, residual, **cotangents):
+    """(spec, what the program of that number gives for arrays of rows)."""
+    check_shapes(x, weight, bias, residual)
     spec = check_spec(spec).resolve(numpy.finfo(numpy.float64).eps)
     check_weight_offset(weight, spec.weight_offset)
     columns = x.shape[-1]
-    rows = x.reshape(-1, columns).astype(numpy.float64)
-    return spec, {
-        "x": rows,
-        "residual": numpy.zeros_like(rows)
-        if residual is None
-        else residual.reshape(rows.shape).astype(numpy.float64),
-        "w": numpy.ones(columns) if weight is None else weight.astype(numpy.float64),
-        "a": float(spec.center),
-        "c": spec.scale,
-        "w0": spec.weight_offset,
-        "eps": spec.eps,
-        "n": spec.count(columns),
+    absent = numpy.zeros(x.shape)
+    rows = {"x": x, "residual": residual, **cotangents}
+    arrays = {
+        name: (absent if array is None else array).reshape(-1, columns)
+        for name, array in rows.items()
     }
+    arrays["w"] = numpy.ones(columns) if weight is None else weight
+    arrays["b"] = numpy.zeros(columns) if bias is None else bias
+    arguments = {name: array.astype(numpy.float64) for name, array in arrays.items()}
+    arguments |= {"a": float(spec.center), "c": spec.scale, "w0": spec.weight_offset}
+    arguments |= {"eps": spec.eps, "n": spec.count(columns)}
+    program = _programs(spec.placement)[number]
+    # those that the definitions read
+    names = signature(program).parameters
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        return spec, program(**{name: arguments[name] for name in names})
 
 
 def forward(x, weight, bias, residual, spec: NormSpec):
@@ -58,19 +54,10 @@ def forward(x, weight, bias, residual, spec: NormSpec):
     Args:     x, residual (..., N); weight, bias (N,); residual, weight and bias may be None
     Returns:  (y, residual_out, mean, rstd); mean is None where the spec does not centre
     """
-    check_shapes(x, weight, bias, residual)
-    spec, arguments = _arguments(x, weight, residual, spec)
-    arguments["b"] = (
-        numpy.zeros(x.shape[-1]) if bias is None else bias.astype(numpy.float64)
-    )
-    y, p, mean, rstd = _run(_programs(spec.placement)[0], arguments)
-    lead = x.shape[:-1]
-    return (
-        y.reshape(x.shape),
-        p.reshape(x.shape),
-        mean.reshape(lead) if spec.center else None,
-        rstd.reshape(lead),
-    )
+    spec, (y, p, mean, rstd) = _run(0, spec, x, weight, bias, residual)
+    mean = mean.reshape(x.shape[:-1]) if spec.center else None
+    rstd = rstd.reshape(x.shape[:-1])
+    return y.reshape(x.shape), p.reshape(x.shape), mean, rstd
 
 
 def backward(dy, x, weight, bias, residual, dresidual_out, spec: NormSpec):
@@ -79,18 +66,8 @@ def backward(dy, x, weight, bias, residual, dresidual_out, spec: NormSpec):
     Args:     dy, dresidual_out (..., N): the cotangents of y and of residual_out; dresidual_out may be None
     Returns:  (dx, dw, db); dw is None without a weight, db without a bias
     """
-    check_shapes(x, weight, bias, residual)
-    spec, arguments = _arguments(x, weight, residual, spec)
-    rows = arguments["x"]
-    arguments["dy"] = dy.reshape(rows.shape).astype(numpy.float64)
-    arguments["dresidual_out"] = (
-        numpy.zeros_like(rows)
-        if dresidual_out is None
-        else dresidual_out.reshape(rows.shape).astype(numpy.float64)
-    )
-    dx, dw, db = _run(_programs(spec.placement)[1], arguments)
-    return (
-        dx.reshape(x.shape),
-        None if weight is None else dw,
-        None if bias is None else db,
-    )
+    cotangents = {"dy": dy, "dresidual_out": dresidual_out}
+    _, (dx, dw, db) = _run(1, spec, x, weight, bias, residual, **cotangents)
+    dw = None if weight is None else dw
+    db = None if bias is None else db
+    return dx.reshape(x.shape), dw, db

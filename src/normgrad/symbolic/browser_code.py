@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from sympy import Add, Expr, Mul, S
-
-from .calculus import free_letters
-from .codegen import Code, computation, label
+from .codegen import Code, checked_names, computation, label
 from .definitions import Defs
+from .notation import indices_of, shape_of
 
 # What every function below is written with. `f` rounds the result of an operation, for formats narrower than float64.
 HELPERS = """\
@@ -38,44 +36,36 @@ class BrowserCode(Code):
     def __init__(self, letters: dict, taken: set, rounded: bool = False):
         self.letters, self.taken, self.f = letters, taken, "f" if rounded else ""
 
-    def code(self, e: Expr) -> str:
-        """The code of an expression, every operation in parentheses.
+    def _result(self, text):
+        return f"{self.f}({text})"
 
-        Raises:  NotImplementedError for a node that has no such form
-        """
-        if e.is_Symbol:
-            return self.letters.get(e, str(e))
-        if e.is_Rational and not e.is_Integer:
-            return f"{self.f}({e.p} / {e.q})"
-        if isinstance(e, Add | Mul):
-            sign = " + " if isinstance(e, Add) else " * "
-            return reduce(
-                lambda first, other: f"{self.f}({first}{sign}{other})",
-                map(self.code, e.args),
-            )
-        return super().code(e)
+    def _operation(self, sign, e):
+        return reduce(
+            lambda first, second: self._result(f"{first}{sign}{second}"),
+            map(self.code, e.args),
+        )
+
+    def _symbol(self, e):
+        return self.letters.get(e, str(e))
 
     def _indexed(self, e):
-        return str(e.base.label) + "".join(
-            f"[{self.code(letter)}]" for letter in e.indices
-        )
+        places = [f"[{self.code(letter)}]" for letter in e.indices]
+        return str(e.base.label) + "".join(places)
 
     def _delta(self, e):
         first, second = map(self.code, e.args[:2])
         return f"({first} === {second} ? 1 : 0)"
 
     def _sum(self, e):
-        absent = [
-            last for letter, _, last in e.limits if not e.function.has_free(letter)
-        ]
-        present = [limit for limit in e.limits if e.function.has_free(limit[0])]
+        absent, present = self._free_limits(e)
         inner = BrowserCode(dict(self.letters), set(self.taken), bool(self.f))
-        names = [inner.named(letter) for letter, _, _ in present]
+        loops = [(inner.named(letter), last) for letter, _, last in present]
         code = inner.code(e.function)
-        for name, (_, _, last) in zip(reversed(names), reversed(present), strict=True):
-            code = f"sum({last}, ({name}) => {code}{', f' * bool(self.f)})"
+        rounding = ", f" * bool(self.f)
+        for name, last in reversed(loops):
+            code = f"sum({last}, ({name}) => {code}{rounding})"
         for last in absent:
-            code = f"{self.f}({last} * {code})"
+            code = self._result(f"{last} * {code}")
         return code
 
     def named(self, letter) -> str:
@@ -87,15 +77,8 @@ class BrowserCode(Code):
         self.letters[letter] = name
         return name
 
-    def _power(self, e):
-        base = self.code(e.base)
-        if e.exp == S.Half:
-            return f"{self.f}(Math.sqrt({base}))"
-        if e.exp == -1:
-            return f"{self.f}(1 / {base})"
-        if e.exp == -S.Half:
-            return f"{self.f}(1 / {self.f}(Math.sqrt({base})))"
-        return f"{self.f}({base} ** {self.code(e.exp)})"
+    def _root(self, base):
+        return self._result(f"Math.sqrt({base})")
 
     def _maximum(self, e):
         return f"Math.max({', '.join(map(self.code, e.args))})"
@@ -115,38 +98,18 @@ def browser_source(
               outputs
     Raises:   ValueError for an output that is not defined, and where a name stands for two things
     """
-    made = computation(defs, outputs)
-    names = [str(base.label) for base in made.tensors] + [
-        *map(str, made.scalars),
-        *map(str, made.sizes),
-    ]
-    names += [label(head) for head, _ in made.lines]
-    for one in names:
-        if one in _WORDS or not one.isidentifier() or names.count(one) > 1:
-            raise ValueError(f"{one}: is no name of its own in the code")
-    body = [
-        f"  const {last} = {base.label}{'[0]' * axis}.length;"
-        for last, (base, axis) in made.sizes.items()
-    ]
-    for head, formula in made.lines:
-        writer = BrowserCode({}, {*names, *_WORDS}, rounded)
-        letters = getattr(head, "indices", ())
-        loops = [
-            (writer.named(letter), last)
-            for letter, last in zip(letters, _shape(head), strict=True)
-        ]
-        unbound = free_letters(formula) - set(letters)
-        if unbound:
-            raise ValueError(
-                f"{head}: the letters {', '.join(sorted(map(str, unbound)))} stand for no index of it"
-            )
+    parts = computation(defs, outputs)
+    names = {*checked_names(parts, _WORDS), *_WORDS}
+    rounding = ", f" * rounded
+    lines = [f"function {name}({{{parts.arguments}}}{rounding}) {{"]
+    for size, (base, axis) in parts.sizes.items():
+        lines.append(f"  const {size} = {base.label}{'[0]' * axis}.length;")
+    for head, formula in parts.lines:
+        writer = BrowserCode({}, set(names), rounded)
+        axes = zip(indices_of(head), shape_of(head), strict=True)
+        loops = [(writer.named(letter), size) for letter, size in axes]
         code = writer.code(formula)
-        for letter, last in reversed(loops):
-            code = f"map({last}, ({letter}) => {code})"
-        body.append(f"  const {label(head)} = {code};")
-    head = f"function {name}({{{made.arguments}}}{', f' * rounded}) {{"
-    return "\n".join([head, *body, f"  return {{{made.results}}};", "}", ""])
-
-
-def _shape(head):
-    return head.base.shape if hasattr(head, "indices") else ()
+        for letter, size in reversed(loops):
+            code = f"map({size}, ({letter}) => {code})"
+        lines.append(f"  const {label(head)} = {code};")
+    return "\n".join([*lines, f"  return {{{parts.results}}};", "}", ""])

@@ -10,9 +10,7 @@ from sympy import (
     Function,
     Heaviside,
     Indexed,
-    IndexedBase,
     KroneckerDelta,
-    Piecewise,
     S,
     Sum,
     Symbol,
@@ -32,7 +30,7 @@ from sympy import (
 )
 
 from .measured import Largest
-from .notation import Local, Partial, name_of, rename_bound
+from .notation import Local, Partial, name_of, rename_bound, with_parts
 
 # where these have no derivative is known: nowhere, or where `conditions` says
 DIFFERENTIABLE = (
@@ -49,7 +47,6 @@ DIFFERENTIABLE = (
     Abs,
     sign,
     Heaviside,
-    Piecewise,
     KroneckerDelta,
 )
 
@@ -92,7 +89,7 @@ def _check_functions(e, v):
         ) and part.has(name_of(v)):
             raise NotImplementedError(
                 f"{part}: where {type(part).__name__} has no derivative is not known here; write the function by "
-                f"exp, log, Abs, Max or Piecewise, or take one made by opaque"
+                f"exp, log, Abs or Max, or take one made by opaque"
             )
 
 
@@ -100,9 +97,7 @@ def resolve(e: Expr) -> Expr:
     """The expression with its derivative nodes carried out."""
     if isinstance(e, Partial | Local):
         return D(e.args[0], e.args[1])
-    if not e.args or isinstance(e, Indexed):
-        return e
-    return e.func(*[resolve(part) for part in e.args])
+    return with_parts(e, resolve)
 
 
 def free_letters(e: Expr) -> set[Symbol]:
@@ -124,70 +119,59 @@ def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
              an index is no letter, a sum does not run from 1 to a dimension, or a tensor has two shapes
     """
     ranges: dict[Symbol, Basic] = {}
-    deltas, numbers = set(), set()
     shapes: dict[str, tuple] = {}
-    for e in map(sympify, expressions):
-        for base in sorted(e.atoms(IndexedBase), key=str):
-            if shapes.setdefault(str(base.label), base.shape) != base.shape:
+    deltas, numbers = set(), set()
+
+    def assign(letter, size, where):
+        if ranges.setdefault(letter, size) != size:
+            raise RangeError(
+                f"{letter}: runs to {ranges[letter]} elsewhere and to {size} in {where}"
+            )
+
+    waiting = list(map(sympify, expressions))
+    while waiting:
+        e = waiting.pop()
+        if isinstance(e, Sum):
+            for letter, first, last in e.limits:
+                if first != 1 or not (
+                    last.is_Symbol and last.is_integer and last.is_positive
+                ):
+                    raise RangeError(
+                        f"{letter}: runs from {first} to {last}, and needs to run from 1 to a dimension"
+                    )
+                assign(letter, last, e)
+            waiting.append(e.function)
+        elif isinstance(e, Largest):
+            body, letter, last = e.args
+            assign(letter, last, e)
+            waiting.append(body)
+        elif isinstance(e, Indexed | KroneckerDelta):
+            letters = e.indices if isinstance(e, Indexed) else e.args[:2]
+            if not all(letter.is_Symbol for letter in letters):
+                raise RangeError(f"{e}: an index is a letter")
+            if isinstance(e, KroneckerDelta):
+                deltas.add(letters)
+                continue
+            shape = e.base.shape or ()
+            if shapes.setdefault(str(e.base.label), shape) != shape:
                 raise RangeError(
-                    f"{base}: has the shape {base.shape} and the shape {shapes[str(base.label)]}"
+                    f"{e.base}: has the shape {shape} and the shape {shapes[str(e.base.label)]}"
                 )
-        _collect(e, ranges, numbers)
-        deltas |= e.atoms(KroneckerDelta)
+            for letter, size in zip(letters, shape, strict=bool(shape)):
+                assign(letter, size, e)
+        else:
+            numbers |= {e} if e.is_Symbol else set()
+            waiting += e.args
     for _ in deltas:
         for pair in deltas:
-            _join(pair, ranges)
+            for letter, partner in (pair, pair[::-1]):
+                if letter in ranges:
+                    assign(partner, ranges[letter], KroneckerDelta(*pair))
     # a proof takes every letter for a place that all claims treat alike
-    letters = set(ranges).union(*[pair.args[:2] for pair in deltas])
+    letters = set(ranges).union(*deltas)
     for letter in sorted(letters & (numbers | set(ranges.values())), key=str):
         raise RangeError(
             f"{letter.name}: is an index, and cannot be a number or a dimension too; what depends on the order of the "
             f"places, such as {letter.name} < i or a sum of the first i terms, has no form here"
         )
     return {letter: size for letter, size in ranges.items() if not letter.is_Dummy}
-
-
-def _collect(e, ranges, numbers):
-    if isinstance(e, Sum):
-        for letter, first, last in e.limits:
-            if first != 1 or not (
-                last.is_Symbol and last.is_integer and last.is_positive
-            ):
-                raise RangeError(
-                    f"{letter}: runs from {first} to {last}, and needs to run from 1 to a dimension"
-                )
-            _assign(letter, last, ranges, e)
-        return _collect(e.function, ranges, numbers)
-    if isinstance(e, Largest):
-        body, letter, last = e.args
-        _assign(letter, last, ranges, e)
-        return _collect(body, ranges, numbers)
-    if isinstance(e, Indexed | KroneckerDelta):
-        letters = e.indices if isinstance(e, Indexed) else e.args[:2]
-        if not all(letter.is_Symbol for letter in letters):
-            raise RangeError(f"{e}: an index is a letter")
-        if isinstance(e, Indexed):
-            for letter, size in zip(
-                letters, e.base.shape or (), strict=bool(e.base.shape)
-            ):
-                _assign(letter, size, ranges, e)
-        return None
-    if e.is_Symbol:
-        numbers.add(e)
-    for part in e.args:
-        _collect(part, ranges, numbers)
-    return None
-
-
-def _assign(letter, size, ranges, where):
-    if ranges.setdefault(letter, size) != size:
-        raise RangeError(
-            f"{letter}: runs to {ranges[letter]} elsewhere and to {size} in {where}"
-        )
-
-
-def _join(pair, ranges):
-    i, k = pair.args[:2]
-    for one, other in ((i, k), (k, i)):
-        if one in ranges:
-            _assign(other, ranges[one], ranges, pair)

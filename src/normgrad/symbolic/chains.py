@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from sympy import Expr, sympify
 
 from .definitions import Defs
 from .notation import name_of
 from .proof import Proof, as_latex, prove
-from .render import printer, used_names
+from .render import aligned, printer
 from .witness import check_fixed
 
 DEFINITION, PROVED = "definition", "proved-for-every-n"
@@ -47,11 +48,7 @@ class Equation:
     @property
     def steps(self) -> list[tuple[Expr, Expr]]:
         """The two sides of every "=", in the order of the page."""
-        return [
-            pair
-            for chain in self.chains
-            for pair in zip(chain, chain[1:], strict=False)
-        ]
+        return [pair for chain in self.chains for pair in pairwise(chain)]
 
     def ends(self) -> Equation:
         """The same equation with the first and the last expression of each chain, and nothing in between."""
@@ -63,11 +60,7 @@ class Equation:
         """The equation as the body of a display, `aligned` when it takes more than one line."""
         shown = [e for chain in self.chains for e in chain]
         # the letters of a definition that is not shown are free in no line of the display
-        write = printer(
-            set().union(
-                *map(used_names, shown + [name_of(head) for head, _ in self.defs])
-            )
-        )
+        write = printer(shown + [name_of(head) for head, _ in self.defs])
 
         def latex(e):
             return write(self.defs.shown(e))
@@ -76,22 +69,18 @@ class Equation:
             lhs, rhs = self.chain
             return f"{latex(lhs)} = {latex(rhs)}"
         whys, lines = iter(self.whys), []
-        for start, *others in self.chains:
-            lines += [f"& {latex(start)}"] if self.wide else []
-            for place, e in enumerate(others):
-                left = (
-                    r"& \quad"
-                    if self.wide
-                    else f"{latex(start) if place == 0 else ''} &"
-                )
+        for start, *steps in self.chains:
+            left = f"{latex(start)} &"
+            if self.wide:
+                lines.append(f"& {latex(start)}")
+                left = r"& \quad"
+            for e in steps:
                 why = next(whys, "")
-                lines.append(
-                    f"{left}= {latex(e)}"
-                    + (rf" \quad {{\small {as_latex(f'({why})')}}}" if why else "")
-                )
+                reason = rf" \quad {{\small {as_latex(f'({why})')}}}" if why else ""
+                lines.append(f"{left}= {latex(e)}{reason}")
+                left = left if self.wide else " &"
         # fractions below one another would touch
-        end = " \\\\[3pt]\n" if any(r"\frac" in line for line in lines) else " \\\\\n"
-        return "\\begin{aligned}\n" + end.join(lines) + "\n\\end{aligned}"
+        return aligned(lines, r"\frac")
 
     def prove(self) -> tuple[Proof, ...]:
         """Prove every "=" for every size of the dimensions.

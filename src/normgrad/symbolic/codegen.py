@@ -6,7 +6,7 @@ becomes a reduction over an axis of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from keyword import iskeyword
@@ -20,8 +20,10 @@ from sympy import (
     Mul,
     Piecewise,
     Pow,
+    Rational,
     S,
     Sum,
+    Symbol,
     evaluate,
 )
 from sympy.core.relational import Relational
@@ -29,7 +31,7 @@ from sympy.core.relational import Relational
 from .calculus import free_letters
 from .definitions import Defs
 from .measured import Largest
-from .notation import name_of, rename_bound
+from .notation import indices_of, name_of, rename_bound, shape_of
 
 NUMPY, TORCH = "numpy", "torch"
 _DIALECTS = {
@@ -39,6 +41,7 @@ _DIALECTS = {
         "largest": "numpy.max({}, axis={})",
         "full": "{} + numpy.zeros({})",
         "move": "numpy.transpose({}, {})",
+        "maximum": "numpy.maximum({}, {})",
     },
     TORCH: {
         "module": "torch",
@@ -46,6 +49,7 @@ _DIALECTS = {
         "largest": "torch.amax({}, dim={})",
         "full": "torch.broadcast_to(torch.as_tensor({}), {})",
         "move": "torch.permute({}, {})",
+        "maximum": "torch.clamp({}, min={})",
     },
 }
 # A sigmoid through tanh, which overflows nowhere; NumPy has no other.
@@ -55,12 +59,21 @@ _FUNCTIONS = {
     "tanh": "{0}.tanh({1})",
     "sigmoid": "(0.5 * (1 + {0}.tanh(0.5 * {1})))",
     "Heaviside": "(1.0 * ({1} > 0))",
+    "Abs": "abs({1})",
+    "ceiling": "{0}.ceil({1})",
+    "Log2": "{0}.log2({1})",
+    "im": "{0}.imag({1})",
+    "ImaginaryUnit": "1j",
+    "Divides": "(1.0 * ({2} % {1} == 0))",
 }
-_MAXIMUM = {NUMPY: "numpy.maximum({0}, {1})", TORCH: "torch.clamp({0}, min={1})"}
 
 
 class Code:
-    """Expressions as code: the kinds of nodes that all dialects know, each with a method of its own."""
+    """Expressions as code; the kinds of nodes that all languages know.
+
+    A language has `_symbol`, `_indexed`, `_delta`, `_sum`, `_root` and `_maximum`; `_result` wraps what an operation
+    gives, and `_operation` joins several parts.
+    """
 
     WHAT = ""
 
@@ -68,12 +81,19 @@ class Code:
         """(kind of node, method) in the order in which they are tried."""
         return (
             (Indexed, self._indexed),
+            (Symbol, self._symbol),
+            (Rational, self._rational),
+            (Add, lambda e: self._operation(" + ", e)),
+            (Mul, lambda e: self._operation(" * ", e)),
             (KroneckerDelta, self._delta),
             (Sum, self._sum),
             (Pow, self._power),
             (Max, self._maximum),
             (Piecewise, self._piecewise),
-            (Relational, self._relation),
+            (
+                Relational,
+                lambda e: f"({self.code(e.lhs)} {e.rel_op} {self.code(e.rhs)})",
+            ),
         )
 
     def code(self, e: Expr) -> str:
@@ -81,24 +101,46 @@ class Code:
 
         Raises:  NotImplementedError for a node that has no such form here
         """
-        if e.is_Integer:
-            return str(e) if e.is_nonnegative else f"({e})"
         for kind, write in self.writers():
             if isinstance(e, kind):
                 return write(e)
         raise NotImplementedError(f"{type(e).__name__}: no {self.WHAT} for {e}")
 
+    def _result(self, text):
+        return f"({text})"
+
+    def _operation(self, sign, e):
+        return self._result(sign.join(map(self.code, e.args)))
+
+    def _rational(self, e):
+        if e.is_Integer:
+            return str(e) if e.is_nonnegative else f"({e})"
+        return self._result(f"{e.p} / {e.q}")
+
+    def _power(self, e):
+        base = self.code(e.base)
+        if e.exp == S.Half:
+            return self._root(base)
+        if e.exp == -1:
+            return self._result(f"1 / {base}")
+        if e.exp == -S.Half:
+            return self._result(f"1 / {self._root(base)}")
+        return self._result(f"{base} ** {self.code(e.exp)}")
+
     def _cases(self, e):
         """The code of a condition, of the value where it holds, and of the other value."""
-        (value, condition), (other, last) = e.args
+        (value, condition), (otherwise, last) = e.args
         if last != True:  # noqa: E712 - SymPy's own true
             raise NotImplementedError(
                 f"{e}: no {self.WHAT} for a last piece with a condition"
             )
-        return tuple(map(self.code, (condition, value, other)))
+        return tuple(map(self.code, (condition, value, otherwise)))
 
-    def _relation(self, e):
-        return f"({self.code(e.lhs)} {e.rel_op} {self.code(e.rhs)})"
+    @staticmethod
+    def _free_limits(e):
+        """(dimensions of the letters that a sum's body lacks, the other limits)."""
+        present = [limit for limit in e.limits if e.function.has_free(limit[0])]
+        return [limit[2] for limit in e.limits if limit not in present], present
 
 
 class ArrayCode(Code):
@@ -112,29 +154,22 @@ class ArrayCode(Code):
 
     def __init__(self, dialect: str, axes: Sequence, ranges: dict):
         self.dialect, self.axes, self.ranges = dialect, tuple(axes), ranges
+        self.words = _DIALECTS[dialect]
 
     def code(self, e: Expr) -> str:
         """The code of an expression; compound ones come in parentheses.
 
         Raises:  NotImplementedError for a node that has no array form here
         """
-        if e.is_Symbol:
-            return str(e)
-        if e.is_Rational and not e.is_Integer:
-            return f"({e.p} / {e.q})"
-        if isinstance(e, Add | Mul):
-            return (
-                "("
-                + (" + " if isinstance(e, Add) else " * ").join(map(self.code, e.args))
-                + ")"
-            )
         if isinstance(e, Largest):
             return self._largest(e)
         if type(e).__name__ in _FUNCTIONS:
-            return _FUNCTIONS[type(e).__name__].format(
-                _DIALECTS[self.dialect]["module"], self.code(e.args[0])
-            )
+            parts = map(self.code, e.args)
+            return _FUNCTIONS[type(e).__name__].format(self.words["module"], *parts)
         return super().code(e)
+
+    def _symbol(self, e):
+        return str(e)
 
     def _place(self, array, letters):
         """An array whose axes are the given letters, laid out along the axes of the result."""
@@ -145,7 +180,7 @@ class ArrayCode(Code):
         present = [letter for letter in self.axes if letter in letters]
         order = tuple(letters.index(letter) for letter in present)
         if order != tuple(range(len(letters))):
-            array = _DIALECTS[self.dialect]["move"].format(array, order)
+            array = self.words["move"].format(array, order)
         cut = [":" if letter in letters else "None" for letter in self.axes]
         while cut and cut[0] == "None":
             del cut[0]
@@ -155,21 +190,16 @@ class ArrayCode(Code):
         return self._place(str(e.base.label), list(e.indices))
 
     def _delta(self, e):
-        letters = list(e.args[:2])
-        return self._place(
-            f"{_DIALECTS[self.dialect]['module']}.eye({self.ranges[letters[0]]})",
-            letters,
-        )
+        i, k = e.args[:2]
+        return self._place(f"{self.words['module']}.eye({self.ranges[i]})", [i, k])
 
     def _sum(self, e):
-        letters = {letter: last for letter, _, last in e.limits}
-        absent = [
-            last for letter, last in letters.items() if not e.function.has_free(letter)
-        ]
-        if absent:
-            rest = [limit for limit in e.limits if e.function.has_free(limit[0])]
-            return f"({' * '.join(map(str, absent))} * {self.code(Sum(e.function, *rest) if rest else e.function)})"
-        return self._reduced("sum", e.function, letters)
+        absent, present = self._free_limits(e)
+        if not absent:
+            letters = {letter: last for letter, _, last in e.limits}
+            return self._reduced("sum", e.function, letters)
+        body = self.code(Sum(e.function, *present) if present else e.function)
+        return f"({' * '.join(map(str, absent))} * {body})"
 
     def _largest(self, e):
         body, letter, last = e.args
@@ -182,35 +212,34 @@ class ArrayCode(Code):
             axes.insert(inner._position(body, letter), letter)
             inner.axes = tuple(axes)
         places = tuple(inner.axes.index(letter) - len(inner.axes) for letter in letters)
-        code = _DIALECTS[self.dialect][kind]
-        return code.format(inner.code(body), places[0] if len(places) == 1 else places)
+        axis = places[0] if len(places) == 1 else places
+        return self.words[kind].format(inner.code(body), axis)
 
     def _position(self, body, letter):
         """Where the summed axis goes: where it already stands in the arrays, so that they need no transposing."""
         for part in sorted(body.atoms(Indexed), key=str):
             if letter in part.indices:
                 after = part.indices[list(part.indices).index(letter) + 1 :]
-                following = [self.axes.index(one) for one in after if one in self.axes]
+                following = [
+                    self.axes.index(index) for index in after if index in self.axes
+                ]
                 return min(following, default=len(self.axes))
         return len(self.axes)
 
     def _power(self, e):
-        if not e.atoms(Indexed):
-            return f"({self.code(e.base)} ** {self.code(e.exp)})"
-        if e.exp == S.Half:
-            return f"{_DIALECTS[self.dialect]['module']}.sqrt({self.code(e.base)})"
-        if e.exp == -1:
-            return f"(1 / {self.code(e.base)})"
-        if e.exp == -S.Half:
-            return f"(1 / {self.code(Pow(e.base, S.Half))})"
+        if e.atoms(Indexed):
+            return super()._power(e)
         return f"({self.code(e.base)} ** {self.code(e.exp)})"
+
+    def _root(self, base):
+        return f"{self.words['module']}.sqrt({base})"
 
     def _maximum(self, e):
         array, bound = sorted(e.args, key=lambda part: not part.atoms(Indexed))
-        return _MAXIMUM[self.dialect].format(self.code(array), self.code(bound))
+        return self.words["maximum"].format(self.code(array), self.code(bound))
 
     def _piecewise(self, e):
-        return f"{_DIALECTS[self.dialect]['module']}.where({', '.join(self._cases(e))})"
+        return f"{self.words['module']}.where({', '.join(self._cases(e))})"
 
 
 @dataclass(frozen=True)
@@ -245,10 +274,9 @@ def computation(defs: Defs, outputs: Sequence) -> Computation:
 
     Raises:  ValueError for an output that is not defined
     """
+    reached = defs.reached(*[defs.line(output)[0] for output in outputs])
     with evaluate(True):
-        lines = [
-            (head, rename_bound(formula)) for head, formula in _needed(defs, outputs)
-        ]
+        lines = [(head, rename_bound(formula)) for head, formula in reached]
     tensors, scalars = _inputs(lines)
     return Computation(lines, tensors, scalars, _dimensions(tensors), outputs)
 
@@ -266,29 +294,18 @@ def source(
         raise ValueError(
             f"dialect: got {dialect!r}, needs one of {', '.join(map(repr, _DIALECTS))}"
         )
-    made = computation(defs, outputs)
-    _check_names(made, _DIALECTS[dialect]["module"])
-    sizes = [
-        f"    {last} = {base.label}.shape[{axis}]"
-        for last, (base, axis) in made.sizes.items()
-    ]
-    body = [
-        f"    {label(head)} = {_line(head, formula, dialect)}"
-        for head, formula in made.lines
-    ]
-    return "\n".join(
-        [
-            f"def {name}(*, {made.arguments}):",
-            *sizes,
-            *body,
-            f"    return {made.results},",
-            "",
-        ]
-    )
+    parts = computation(defs, outputs)
+    checked_names(parts, [_DIALECTS[dialect]["module"]])
+    lines = [f"def {name}(*, {parts.arguments}):"]
+    for size, (base, axis) in parts.sizes.items():
+        lines.append(f"    {size} = {base.label}.shape[{axis}]")
+    for head, formula in parts.lines:
+        lines.append(f"    {label(head)} = {_line(head, formula, dialect)}")
+    return "\n".join([*lines, f"    return {parts.results},", ""])
 
 
 def _line(head, formula, dialect):
-    letters = getattr(head, "indices", ())
+    letters = indices_of(head)
     ranges = dict(zip(letters, head.base.shape, strict=True)) if letters else {}
     code = ArrayCode(dialect, letters, ranges).code(formula)
     if set(letters) - free_letters(formula):
@@ -303,62 +320,38 @@ def label(head) -> str:
     return str(getattr(name_of(head), "label", head))
 
 
-def _needed(defs, outputs):
-    """The definitions that the outputs rest on, in their order."""
-    wanted = {name_of(defs.line(output)[0]) for output in outputs}
-    chosen = []
-    for head, formula in reversed(list(defs)):
-        if name_of(head) in wanted:
-            chosen.append((head, formula))
-            wanted |= {
-                name_of(part) for part in formula.atoms(Indexed)
-            } | formula.free_symbols
-    return chosen[::-1]
-
-
 def _inputs(lines):
     """The tensors and the scalars that the lines use and do not define; dimensions where no tensor has them."""
     defined = {name_of(head) for head, _ in lines}
-    tensors = {
-        part.base for _, formula in lines for part in formula.atoms(Indexed)
-    } - defined
-    labels = {
-        name.label
-        for name in tensors | {name for name in defined if not name.is_Symbol}
-    }
-    sizes = {size for name in tensors for size in name.shape}
-    free = set().union(
-        *[formula.free_symbols - free_letters(formula) for _, formula in lines]
-    )
-    scalars = {one for one in free if one.is_Symbol} - labels - sizes - defined
-    scalars |= {
-        size for head, _ in lines for size in getattr(name_of(head), "shape", ())
-    } - sizes
-    return tensors, scalars
+    entries = {part for _, formula in lines for part in formula.atoms(Indexed)}
+    tensors = {entry.base for entry in entries} - defined
+    scalars = {size for head, _ in lines for size in shape_of(head)}
+    for _, formula in lines:
+        plain = formula.xreplace(dict.fromkeys(entries, S.One))
+        scalars |= plain.free_symbols - free_letters(formula)
+    sizes = {size for base in tensors for size in base.shape}
+    return tensors, scalars - sizes - defined
 
 
-def _check_names(made, module):
-    things = {
-        *made.tensors,
-        *made.scalars,
-        *made.sizes,
-        *[name_of(head) for head, _ in made.lines],
-    }
-    for _, formula in made.lines:
-        entries = formula.atoms(Indexed)
-        things |= {part.base for part in entries}
-        things |= formula.xreplace(
-            dict.fromkeys(entries, S.One)
-        ).free_symbols - free_letters(formula)
-    names = [module, *[str(getattr(thing, "label", thing)) for thing in things]]
+def checked_names(parts: Computation, reserved: Iterable[str]) -> list[str]:
+    """The names of what the code speaks of; ValueError where one is not of its own.
+
+    Args:  reserved: words of the language
+    """
+    heads = [head for head, _ in parts.lines]
+    quantities = (*parts.tensors, *parts.scalars, *parts.sizes, *heads)
+    names = list(map(label, quantities))
     for name in names:
-        if iskeyword(name) or not name.isidentifier() or names.count(name) > 1:
+        taken = name in reserved or iskeyword(name) or names.count(name) > 1
+        if taken or not name.isidentifier():
             raise ValueError(f"{name}: is no name of its own in the code")
+    return names
 
 
-def _dimensions(inputs):
+def _dimensions(tensors):
+    """A tensor and its axis for each dimension."""
     places = {}
-    for base in sorted(inputs, key=str):
+    for base in sorted(tensors, key=str):
         for axis, size in enumerate(base.shape):
             places.setdefault(size, (base, axis))
     return places

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from sympy import (
     Abs,
     Add,
-    Dummy,
     Expr,
     Ge,
     Gt,
@@ -16,22 +15,18 @@ from sympy import (
     Min,
     Mul,
     Ne,
-    Piecewise,
     Pow,
     S,
-    Symbol,
     evaluate,
     log,
-    preorder_traversal,
     sign,
     sympify,
 )
-from sympy.core.relational import Relational
 
 from .calculus import free_letters, resolve
-from .definitions import Defs
+from .definitions import Defs, numbered
 from .normal_form import Root, nf, split_content
-from .notation import Partial, name_of
+from .notation import Partial, indices_of, name_of
 from .opaque import Opaque
 from .signs import is_nonnegative, is_positive
 
@@ -116,26 +111,17 @@ def _add(conditions, base, relation, defs):
     if relation == Ne and core.could_extract_minus_sign():
         core = nf(-core)
     # bound letters are fresh ones whenever a derivative is taken
-    letters = dict.fromkeys(
-        part for part in preorder_traversal(core) if isinstance(part, Dummy)
-    )
-    named = {
-        letter: Symbol(f"_{position}", integer=True)
-        for position, letter in enumerate(letters)
-    }
-    conditions.setdefault(
-        (core.xreplace(named), relation), relation(_fold(base, defs), 0)
-    )
+    conditions.setdefault((numbered(core), relation), relation(_fold(base, defs), 0))
 
 
 def _needed(base, exponent):
     """The relation to 0 that a power's base must have, or None."""
     if is_positive(base) or (exponent.is_Integer and exponent >= 0):
         return None
-    known = is_nonnegative(base)
+    nonnegative = is_nonnegative(base)
     if exponent.is_Rational and exponent > 0:
-        return None if known else Ge
-    return Gt if known or not exponent.is_integer else Ne
+        return None if nonnegative else Ge
+    return Gt if nonnegative or not exponent.is_integer else Ne
 
 
 def _boundaries(e, name):
@@ -143,16 +129,14 @@ def _boundaries(e, name):
     # SymPy may have cancelled a root, whose domain ends all the same
     ends = {part for part in e.atoms(Pow) if not is_nonnegative(part.base)}
     # a kink that cancels, as that of Abs(s)**2, is none
-    for part in ends | resolve(e).atoms(Abs, sign, Heaviside, Max, Min, Piecewise, Pow):
+    for part in ends | resolve(e).atoms(Abs, sign, Heaviside, Max, Min, Pow):
         if not part.has(name):
             continue
-        if isinstance(part, Piecewise):
-            yield from _between(part, name)
-        elif isinstance(part, Max | Min):
+        if isinstance(part, Max | Min):
             for position, value in enumerate(part.args):
                 if value.has(name):
-                    others = part.args[:position] + part.args[position + 1 :]
-                    yield value - part.func(*others), Ne
+                    remaining = part.args[:position] + part.args[position + 1 :]
+                    yield value - part.func(*remaining), Ne
         elif isinstance(part, Pow):
             # (s**2 + t**2)**(3/2) has a derivative at 0 too
             smooth = part.exp.is_Rational and part.exp > 1 and is_nonnegative(part.base)
@@ -165,45 +149,31 @@ def _boundaries(e, name):
                 yield inside, _needed(inside, -S.One)
 
 
-def _between(branches, name):
-    """The boundaries between the branches of a Piecewise that move with the name."""
-    for _, condition in branches.args:
-        relations = condition.atoms(Relational)
-        if condition.xreplace(dict.fromkeys(relations, S.true)).has(name):
-            raise NotImplementedError(
-                f"{condition}: a branch under a derivative needs a condition such as s > 0"
-            )
-        for relation in relations:
-            if relation.has(name):
-                yield relation.lhs - relation.rhs, Ne
-
-
 def _fold(base, defs):
     """The defined name that vanishes exactly where base does, if there is one; D(s) by the name of its size."""
-    wanted = _core(nf(base))
+    core = _core(nf(base))
     letters = sorted(free_letters(base), key=str)
     for head, _ in defs:
-        own = getattr(head, "indices", ())
+        own = indices_of(head)
         if len(own) == len(letters) <= 1:
             value = nf(defs.unfold(head)).xreplace(dict(zip(own, letters, strict=True)))
-            if _core(value) == wanted:
+            if _core(value) == core:
                 return head
     return base.func(_named(base.args[0], defs)) if isinstance(base, Opaque) else base
 
 
 def _named(e, defs):
     """The defined scalar that is equal to an expression, if there is one; else the expression."""
-    found = [
+    heads = [
         head for head, _ in defs if head.is_Symbol and nf(defs.unfold(head)) == nf(e)
     ]
-    return found[0] if found else e
+    return heads[0] if heads else e
 
 
 def _core(e):
     """A normal form without positive factors and without its root."""
     if isinstance(e, Mul):
-        rest = [factor for factor in e.args if not is_positive(factor)]
-        e = rest[0] if len(rest) == 1 else Mul(*rest)
+        e = Mul(*[factor for factor in e.args if not is_positive(factor)])
     if isinstance(e, Root):
         return e.args[0]
     return split_content(e)[1] if isinstance(e, Add) else e

@@ -6,9 +6,18 @@ from collections.abc import Iterable, Iterator
 
 from sympy import Basic, Dummy, Expr, Indexed, Sum, Symbol, evaluate, sympify
 
-from .admission import check_branches, check_expression
+from .admission import check_expression
 from .calculus import D, free_letters, index_ranges
-from .notation import Local, Partial, name_of, rename_bound, without_ones
+from .notation import (
+    Local,
+    Partial,
+    indices_of,
+    name_of,
+    names_in,
+    rename_bound,
+    with_parts,
+    without_ones,
+)
 from .signs import is_positive
 
 
@@ -16,17 +25,15 @@ def numbered(e: Expr, depth: int = 0) -> Expr:
     """The expression with its bound letters numbered from outside in, so that equal lines are equal objects."""
     if isinstance(e, Sum):
         letters = {
-            limit[0]: Symbol(f"{depth + place}", integer=True)
-            for place, limit in enumerate(e.limits)
+            limit[0]: Symbol(f"{depth + level}", integer=True)
+            for level, limit in enumerate(e.limits)
         }
         limits = [(letters[letter], first, last) for letter, first, last in e.limits]
         return Sum(
             numbered(without_ones(e.function).xreplace(letters), depth + len(limits)),
             *limits,
         )
-    if not e.args or isinstance(e, Indexed):
-        return e
-    return e.func(*[numbered(part, depth) for part in e.args])
+    return with_parts(e, lambda part: numbered(part, depth))
 
 
 class Defs:
@@ -59,17 +66,14 @@ class Defs:
             ) == numbered(e):
                 return  # a cell that is run again
             raise ValueError(f"{head}: defined already as {self._lines[name][1]}")
-        if any(
-            name in map(name_of, one.atoms(Indexed, Symbol))
-            for one in (e, *[line[1] for line in self])
-        ):
+        if any(name in names_in(side) for side in (e, *[line[1] for line in self])):
             raise ValueError(f"{head}: used before it is defined")
-        if len(set(getattr(head, "indices", ()))) < len(getattr(head, "indices", ())):
+        letters = set(indices_of(head))
+        if len(letters) < len(indices_of(head)):
             raise ValueError(
                 f"{head}: a definition needs a letter of its own for every index"
             )
-        missing = free_letters(e) - set(getattr(head, "indices", ()))
-        if missing:
+        if missing := free_letters(e) - letters:
             raise ValueError(
                 f"{head}: its definition has the free indices {sorted(map(str, missing))} besides its own"
             )
@@ -88,10 +92,10 @@ class Defs:
 
     def without(self, e: Expr) -> Defs:
         """The same lines but that of a name, which is an input then."""
-        rest = Defs()
+        kept = Defs()
         name = name_of(e)
-        rest._lines = {key: line for key, line in self._lines.items() if key != name}
-        return rest
+        kept._lines = {key: line for key, line in self._lines.items() if key != name}
+        return kept
 
     def line(self, e: Expr) -> tuple[Expr, Expr]:
         """The definition of a name, (head, expression), with the indices it was defined with."""
@@ -103,21 +107,18 @@ class Defs:
 
     def reached(self, *sides: Expr) -> list[tuple[Expr, Expr]]:
         """The lines that expressions need, directly or through other lines, in order."""
-        found, waiting = set(), list(sides)
+        reached, waiting = set(), list(sides)
         while waiting:
-            names = {name_of(part) for part in waiting.pop().atoms(Indexed, Symbol)}
-            new = [name for name in names if name in self._lines and name not in found]
-            found |= set(new)
+            new = names_in(waiting.pop()) & self._lines.keys() - reached
+            reached |= new
             waiting += [self._lines[name][1] for name in new]
-        return [line for name, line in self._lines.items() if name in found]
+        return [line for name, line in self._lines.items() if name in reached]
 
     def body(self, e: Expr) -> Expr:
         """The defining expression of e with e's own indices: one level, capture-free."""
         head, expression = self.line(e)
-        letters = getattr(head, "indices", ())
-        return rename_bound(expression).xreplace(
-            dict(zip(letters, getattr(e, "indices", ()), strict=True))
-        )
+        letters = zip(indices_of(head), indices_of(e), strict=True)
+        return rename_bound(expression).xreplace(dict(letters))
 
     def local(self, f: Expr, v: Expr) -> Local:
         """`Local(f, v)` for a defined name f, with the intermediates that it holds fixed, read off f's definition."""
@@ -125,9 +126,7 @@ class Defs:
 
     def _held(self, formula, v):
         """The intermediates in a formula besides v, in the order of their lines."""
-        names = {name_of(part) for part in formula.atoms(Indexed, Symbol)} - {
-            name_of(v)
-        }
+        names = names_in(formula) - {name_of(v)}
         return [getattr(name, "label", name) for name in self._lines if name in names]
 
     def shown(self, e: Expr) -> Expr:
@@ -137,45 +136,32 @@ class Defs:
         there is no total one, it can be nothing else.
         """
 
-        def one(local):
-            f, v, given = local.args
-            held = self._held(self.line(f)[1] if f in self else f, v) or given
-            return Local(f, v, held) if held else Partial(f, v)
+        def held(local):
+            f, v, names = local.args
+            names = self._held(self.line(f)[1] if f in self else f, v) or names
+            return Local(f, v, names) if names else Partial(f, v)
 
         e = sympify(e)
+        if not self._lines:
+            return e
         with evaluate(False):
-            return (
-                e.xreplace({local: one(local) for local in e.atoms(Local)})
-                if self._lines
-                else e
-            )
+            return e.xreplace({local: held(local) for local in e.atoms(Local)})
 
     def differing(self, lhs: Expr, rhs: Expr) -> set[Basic]:
         """Names to unfold so that both sides speak of the same quantities: those that only one side reaches."""
-        chosen: set[Basic] = set()
-        # what stands inside a total derivative is unfolded anyway
-        sides = [
-            side.xreplace({part: Dummy() for part in side.atoms(Partial)})
-            for side in (lhs, rhs)
-        ]
+
+        def outside(side):
+            # what stands inside a total derivative is unfolded anyway
+            return side.xreplace({part: Dummy() for part in side.atoms(Partial)})
+
+        chosen, sides = set(), (outside(lhs), outside(rhs))
         while True:
-            used = [
-                {name_of(part) for part in side.atoms(Indexed, Symbol)}
-                for side in sides
-            ]
-            apart = [
-                name
-                for name in reversed(self._lines)
-                if (name in used[0]) != (name in used[1])
-            ]
-            if not apart:
+            apart = names_in(sides[0]) ^ names_in(sides[1])
+            name = next((name for name in reversed(self._lines) if name in apart), None)
+            if name is None:
                 return chosen
-            chosen.add(apart[0])
-            sides = [self.unfold(side, chosen) for side in sides]
-            sides = [
-                side.xreplace({part: Dummy() for part in side.atoms(Partial)})
-                for side in sides
-            ]
+            chosen.add(name)
+            sides = [outside(self.unfold(side, chosen)) for side in sides]
 
     def unfold(
         self, e: Expr, only: Iterable[Basic] | None = None, formulas: list | None = None
@@ -188,33 +174,29 @@ class Defs:
         """
         e = sympify(e)
         if isinstance(e, Sum) and not all(limit[0].is_Dummy for limit in e.limits):
-            e = rename_bound(
-                e
-            )  # a definition that is put in may have the letter of this sum free
+            # a definition that is put in may have the letter of this sum free
+            e = rename_bound(e)
+        formula = None
         if isinstance(e, Partial):
             f, v = e.args
             if v not in self:
                 return Partial(self.unfold(f, None, formulas), v)
             formula = self.without(v).unfold(f, None, formulas)
-            if formulas is not None:
-                formulas.append((formula, v))
-            return self.unfold(D(formula, v), only, formulas)
         if isinstance(e, Local):
-            formula = self.body(e.args[0]) if e.args[0] in self else e.args[0]
+            f, v = e.args[:2]
+            formula = self.body(f) if f in self else f
             if formula.has(Partial, Local):
                 raise ValueError(
                     f"{e}: its formula holds a derivative, in which nothing can be held fixed"
                 )
+        if formula is not None:
             if formulas is not None:
-                formulas.append((formula, e.args[1]))
-            return self.unfold(D(formula, e.args[1]), only, formulas)
+                formulas.append((formula, v))
+            return self.unfold(D(formula, v), only, formulas)
         if isinstance(e, Indexed) or e.is_Symbol:
             chosen = e in self and (only is None or name_of(e) in only)
             return self.unfold(self.body(e), only, formulas) if chosen else e
-        parts = [self.unfold(part, only, formulas) for part in e.args]
-        if isinstance(e, Sum):
-            check_branches(parts[0], frozenset(limit[0] for limit in e.limits))
-        return e.func(*parts) if e.args else e
+        return with_parts(e, lambda part: self.unfold(part, only, formulas))
 
 
 def check_defs(defs) -> Defs:

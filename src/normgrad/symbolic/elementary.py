@@ -1,8 +1,8 @@
 """Elementary functions in the kernel's own terms: |a| is the root of a squared, a maximum is made of |a - b|.
 
-A sigmoid and a hyperbolic function are quotients of exponentials, and log of a product with positive factors is a sum.
-A proof that does not succeed with these functions as they stand, known by their derivatives alone, is tried once more
-with them rewritten. A kink such as that of a maximum has no derivative; the rules hold on either side of it.
+A sigmoid and a hyperbolic tangent are quotients of exponentials. A proof that does not succeed with these functions as
+they stand, known by their derivatives alone, is tried once more with them rewritten. A kink such as that of a maximum
+has no derivative; the rules hold on either side of it.
 """
 
 from __future__ import annotations
@@ -14,22 +14,18 @@ from sympy import (
     Expr,
     Function,
     Heaviside,
-    Indexed,
     Max,
     Min,
-    Mul,
     S,
-    cosh,
     evaluate,
     exp,
-    log,
     sign,
-    sinh,
     tanh,
 )
 
 from .normal_form import Reciprocal, Root, exponential, nf
-from .signs import is_nonnegative, is_positive
+from .notation import with_parts
+from .signs import is_nonnegative
 
 
 class sigmoid(Function):
@@ -69,33 +65,10 @@ def _sign(a):
 
 
 def _largest(*parts):
-    first, *others = sorted(parts, key=str)
-    for other in others:
-        first = (first + other + _absolute(nf(first - other))) / 2
+    first, *parts = sorted(parts, key=str)
+    for part in parts:
+        first = (first + part + _absolute(nf(first - part))) / 2
     return first
-
-
-def _logarithm(a):
-    terms, rest = S.Zero, S.One
-    for factor in Mul.make_args(a):
-        base, exponent = factor.as_base_exp()
-        if isinstance(factor, exp):
-            terms += factor.args[0]
-        elif isinstance(base, Reciprocal | Root) and is_positive(base.args[0]):
-            terms += (
-                exponent
-                * log(base.args[0])
-                * (-S.One if isinstance(base, Reciprocal) else S.Half)
-            )
-        elif is_positive(base):
-            terms += exponent * log(base)
-        else:
-            rest *= factor
-    return terms + (log(rest) if rest != 1 else 0)
-
-
-def _ratio(a):
-    return 1 - 2 * Reciprocal(exponential(2 * a) + 1)
 
 
 RULES: dict[type, Callable[..., Expr]] = {
@@ -105,20 +78,15 @@ RULES: dict[type, Callable[..., Expr]] = {
     Max: _largest,
     Min: lambda *parts: -_largest(*[-part for part in parts]),
     sigmoid: lambda a: Reciprocal(exponential(-a) + 1),
-    log: _logarithm,
-    tanh: _ratio,
-    sinh: lambda a: (exponential(a) - exponential(-a)) / 2,
-    cosh: lambda a: (exponential(a) + exponential(-a)) / 2,
+    tanh: lambda a: 1 - 2 * Reciprocal(exponential(2 * a) + 1),
 }
 
 
 def in_basic_terms(e: Expr) -> Expr:
     """The expression with every function that has a rule rewritten, innermost first; equal where both are defined."""
-    if not e.args or isinstance(e, Indexed):
-        return e
-    parts = [in_basic_terms(part) for part in e.args]
+    e = with_parts(e, in_basic_terms)
     rule = RULES.get(type(e))
-    return rule(*map(nf, parts)) if rule else e.func(*parts)
+    return rule(*map(nf, e.args)) if rule else e
 
 
 def has_rules(e: Expr) -> bool:

@@ -9,7 +9,6 @@ nothing else. Clearing denominators turns a normal form into a polynomial that i
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from itertools import permutations
 
 import sympy
 from sympy import (
@@ -31,13 +30,9 @@ from sympy import (
 )
 
 from .calculus import resolve
-from .labelling import orders
-from .notation import Local, Partial
+from .notation import INDEX, Local, Partial
 from .patience import check_size, look
 from .signs import is_nonnegative
-
-# up to so many letters of a sum, all their orders are tried
-FEW = 4
 
 
 class Root(Function):
@@ -94,6 +89,11 @@ def _generator(e):
     return body
 
 
+def equal(left: Expr, right: Expr) -> bool:
+    """Whether two expressions are one polynomial once denominators are cleared: they are equal at every size."""
+    return clear(multiply_out(nf(left) - nf(right)))[0] == 0
+
+
 def exponential(e: Expr) -> Expr:
     """exp of a normal form: a product, with a factor for each of its terms."""
     return Mul(*[exp(term) for term in Add.make_args(e)])
@@ -118,7 +118,7 @@ def _symbols(e):
 
 
 def _letter():
-    return Dummy("r", integer=True, positive=True)
+    return Dummy("r", **INDEX)
 
 
 def contract(e: Expr) -> Expr:
@@ -142,11 +142,11 @@ def _contract_term(term):
             raise NotImplementedError(f"{pair}: a delta of a shifted index")
         if not dropped.is_Symbol:
             kept, dropped = dropped, kept
-        rest = Mul(*factors[:position], *factors[position + 1 :])
-        if dropped in _symbols(rest):
-            return contract(pair * _nf(rest.xreplace({dropped: kept})))
+        cofactor = Mul(*factors[:position], *factors[position + 1 :])
+        if dropped in _symbols(cofactor):
+            return contract(pair * _nf(cofactor.xreplace({dropped: kept})))
         if exponent != 1:
-            return _contract_term(pair * rest)
+            return _contract_term(pair * cofactor)
     return term
 
 
@@ -162,8 +162,8 @@ def _sum_over(body, limit):
         )
         if pair is not None:
             inside.remove(pair)
-            other = pair.args[0] if pair.args[1] == r else pair.args[1]
-            terms.append(_nf(Mul(*outside) * Mul(*inside).xreplace({r: other})))
+            index = pair.args[0] if pair.args[1] == r else pair.args[1]
+            terms.append(_nf(Mul(*outside) * Mul(*inside).xreplace({r: index})))
         else:
             terms.append(
                 Mul(*outside)
@@ -174,7 +174,7 @@ def _sum_over(body, limit):
 
 @cache
 def _bound(level):
-    return Dummy(f"r{level}", integer=True, positive=True)
+    return Dummy(f"r{level}", **INDEX)
 
 
 def _depth(e):
@@ -183,7 +183,7 @@ def _depth(e):
 
 
 def _canonical_sum(factors, limit):
-    """One sum for a product that does not separate: inner sums are pulled out and the least ordering is kept."""
+    """One sum for a product that does not separate: inner sums are pulled out."""
     body, limits = [], [limit]
     for factor in factors:
         base, exponent = factor.as_base_exp()
@@ -195,26 +195,47 @@ def _canonical_sum(factors, limit):
             body.append(base.function.xreplace(fresh))
             limits += [(fresh[r], first, last) for r, first, last in base.limits]
     product = Mul(*body)
-    ranges = sorted(str(last) for _, _, last in limits)
     start = _depth(product) + 1
-    if len(limits) > FEW:
-        found = {limit[0]: limit for limit in limits}
-        named = orders(product, {r: str(last) for r, _, last in limits})
-        candidates = ([found[r] for r in order] for order in named)
-    else:
-        candidates = (
-            order
-            for order in permutations(limits)
-            if [str(last) for _, _, last in order] == ranges
-        )
-    return min((_named(product, order, start) for order in candidates), key=str)
+    names, ordered = {}, []
+    for level, (r, first, last) in enumerate(_in_order(limits, product), start=start):
+        names[r] = _bound(level)
+        ordered.append((names[r], first, last))
+    return Sum(product.xreplace(names), *ordered)
 
 
-def _named(product, order, start):
-    names = {r: _bound(start + place) for place, (r, _, _) in enumerate(order)}
-    return Sum(
-        product.xreplace(names), *[(names[r], first, last) for r, first, last in order]
-    )
+def _in_order(limits, product):
+    """The limits of a sum in an order that does not depend on the names of their letters.
+
+    Letters are told apart by what they stand in, again and again (colour refinement). Of letters that this does not
+    tell apart one is marked: any of them will do where they can change places, as in the trace of A A.
+    """
+    ranks = _ranked({r: str(last) for r, _, last in limits})
+    while len(set(ranks.values())) < len(ranks):
+        look()
+        seen = {r: (rank, _seen_from(product, r, ranks)) for r, rank in ranks.items()}
+        finer = _ranked(seen)
+        if finer == ranks:
+            shared = [
+                rank for rank in ranks.values() if [*ranks.values()].count(rank) > 1
+            ]
+            marked = next(r for r, rank in ranks.items() if rank == min(shared))
+            finer[marked] -= 1
+        ranks = finer
+    return sorted(limits, key=lambda limit: ranks[limit[0]])
+
+
+def _ranked(keys):
+    """For every letter, twice the number of letters with a lesser key."""
+    return {
+        letter: 2 * sum(smaller < key for smaller in keys.values())
+        for letter, key in keys.items()
+    }
+
+
+def _seen_from(product, letter, ranks):
+    """The product as a text in which the other letters are known by their ranks alone."""
+    names = {index: Symbol(f"c{rank}", **INDEX) for index, rank in ranks.items()}
+    return str(product.xreplace({**names, letter: Symbol("here", **INDEX)}))
 
 
 def power(base: Expr, exponent: Expr) -> Expr:
@@ -235,9 +256,9 @@ def power(base: Expr, exponent: Expr) -> Expr:
         whole = exponent.is_Integer or _is_square(base.args[0])
         return _radical(base, exponent) if whole else power(base.args[0], exponent / 2)
     if base.is_Mul or base.is_Pow:
-        split, rest = _split_factors(base, exponent)
+        split, kept = _split_factors(base, exponent)
         if split != 1:
-            return split if rest == 1 else split * power(rest, exponent)
+            return split if kept == 1 else split * power(kept, exponent)
     if base.is_Add and not base.has(Root, Reciprocal):
         content, primitive = split_content(base)
         if content != 1:
@@ -302,7 +323,7 @@ def _common_squares(e):
 
 def _split_factors(base, exponent):
     """The factors of a product with a known sign of their powers, raised to the exponent, and what is left."""
-    split = rest = S.One
+    split = kept = S.One
     for factor in Mul.make_args(base):
         inner, inner_exponent = factor.as_base_exp()
         if isinstance(factor, exp):
@@ -312,7 +333,7 @@ def _split_factors(base, exponent):
         elif factor.is_number and factor.is_positive:
             split *= Pow(factor, exponent)
         elif exponent.is_Integer or inner.is_number:
-            rest *= factor
+            kept *= factor
         elif isinstance(inner, Sum) and is_nonnegative(inner):
             split *= power(inner, inner_exponent * exponent)
         elif (
@@ -322,8 +343,8 @@ def _split_factors(base, exponent):
         ):
             split *= _radical(Root(inner**2), inner_exponent * exponent)
         else:
-            rest *= factor
-    return split, rest
+            kept *= factor
+    return split, kept
 
 
 def split_content(e: Expr) -> tuple[Expr, Expr]:
@@ -354,10 +375,10 @@ def _common_exponential(terms):
         dict(part.as_coeff_Mul()[::-1] for part in Add.make_args(_exponent(term)))
         for term in terms
     ]
-    letters = dict.fromkeys(letter for found in exponents for letter in found)
+    letters = dict.fromkeys(letter for powers in exponents for letter in powers)
     return Mul(
         *[
-            exp(letter * min(found.get(letter, S.Zero) for found in exponents))
+            exp(letter * min(powers.get(letter, S.Zero) for powers in exponents))
             for letter in letters
         ]
     )
@@ -395,54 +416,45 @@ def clear(e: Expr) -> tuple[Expr, list[tuple[Expr, int]]]:
         if reciprocals:
             # the longest one first: it may contain the others
             g = max(reciprocals, key=lambda g: (len(str(g)), str(g)))
-            highest = max(_degree(term, g) for term in Add.make_args(e))
-            e = _each_term(
-                e,
-                lambda term, k, g=g, top=highest: term / g**k * g.args[0] ** (top - k),
-                g,
-            )
+            highest = max(_degrees(e, g))
+            powers = {k: g.args[0] ** (highest - k) for k in _degrees(e, g)}
+            e = _with_powers(e, g, powers)
             factors.append((g.args[0], highest))
             continue
         for g in generators:
-            lowest = min(_degree(term, g) for term in Add.make_args(e))
+            lowest = min(_degrees(e, g))
             if lowest < 0:
                 e = multiply_out(e * g ** (-lowest))
                 factors.append((g, -lowest))
-        squared = [
-            g
-            for g in generators
-            if max(_degree(term, g) for term in Add.make_args(e)) >= 2
-        ]
+        squared = [g for g in generators if max(_degrees(e, g)) >= 2]
         if not squared:
             return e, factors
         for g in squared:
-            e = _each_term(
-                e,
-                lambda term, k, g=g: term / g**k * g.args[0] ** (k // 2) * g ** (k % 2),
-                g,
-            )
+            powers = {k: g.args[0] ** (k // 2) * g ** (k % 2) for k in _degrees(e, g)}
+            e = _with_powers(e, g, powers)
 
 
-def _each_term(e, rewrite, g):
-    return contract(
-        Add(*[rewrite(term, _degree(term, g)) for term in Add.make_args(e)])
-    )
+def _degrees(e, g):
+    """The powers of a generator in the terms of an expression."""
+    return [term.as_powers_dict().get(g, 0) for term in Add.make_args(e)]
 
 
-def _degree(term, g):
-    return term.as_powers_dict().get(g, 0)
+def _with_powers(e, g, powers):
+    """The expression with others in place of the powers of a generator."""
+    terms = zip(Add.make_args(e), _degrees(e, g), strict=True)
+    return contract(Add(*[term / g**k * powers[k] for term, k in terms]))
 
 
 def _generators(e):
     """The roots and reciprocals that e is a polynomial in, in a fixed order; not those inside sums and functions."""
-    found, waiting = set(), [e]
+    generators, waiting = set(), [e]
     while waiting:
         part = waiting.pop()
         if isinstance(part, Root | Reciprocal):
-            found.add(part)
+            generators.add(part)
         elif isinstance(part, Add | Mul | Pow):
             waiting.extend(part.args[:1] if isinstance(part, Pow) else part.args)
-    return sorted(found, key=str)
+    return sorted(generators, key=str)
 
 
 def reduce_fraction(e: Expr) -> Expr:

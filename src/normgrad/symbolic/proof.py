@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, count
 
-from sympy import Expr, S, Sum, Symbol, evaluate
-from sympy.printing.str import StrPrinter
+from sympy import Expr, IndexedBase, S, Sum, Symbol, evaluate
 
 from .admission import check_branches, check_expression
 from .calculus import index_ranges, resolve
 from .conditions import side_conditions
 from .definitions import Defs, check_defs
 from .elementary import has_rules, in_basic_terms
-from .normal_form import clear, cleared_sides, multiply_out, nf
-from .notation import rename_bound
+from .normal_form import cleared_sides, equal, nf
+from .notation import with_letters
 from .patience import SECONDS, OutOfPatience, limited
 from .witness import Counterexample, counterexample
 
@@ -26,39 +24,13 @@ def plain(text: str) -> str:
     return text.replace("KroneckerDelta", "delta").replace("Sum(1*", "Sum(")
 
 
-class _Text(StrPrinter):
-    """SymPy's text, in which every bound letter has a name that is free: r, s, t and so on."""
-
-    def __init__(self, taken):
-        super().__init__()
-        self._taken, self._names = taken, {}
-
-    def _print_Dummy(self, e):
-        return self._names.get(e) or super()._print_Dummy(e)
-
-    def _print_Sum(self, e):
-        bound = [r for r, *_ in e.limits if r.is_Dummy and r not in self._names]
-        names = (
-            name
-            for name in chain("rstuv", map("r{}".format, count(1)))
-            if name not in self._taken
-        )
-        for r in bound:
-            self._names[r] = next(
-                name for name in names if name not in self._names.values()
-            )
-        text = super()._print_Sum(e)
-        for r in bound:
-            del self._names[r]
-        return text
-
-
 def lettered(*sides: Expr) -> list[str]:
     """The sides as text in which every bound letter has a name that nothing else in the claim has."""
     taken = {
         part.name for side in sides for part in side.atoms(Symbol) if not part.is_Dummy
     }
-    return [plain(_Text(taken).doprint(side)) for side in sides]
+    with evaluate(False):
+        return [plain(str(with_letters(side, taken, own=False))) for side in sides]
 
 
 def known(sides: Iterable[Expr], defs: Defs, conditions: Iterable[str]) -> str:
@@ -68,16 +40,12 @@ def known(sides: Iterable[Expr], defs: Defs, conditions: Iterable[str]) -> str:
     """
     sides = list(sides)
     everything = [*sides, *[e for line in defs.reached(*sides) for e in line]]
-    with evaluate(True):
-        # a summed index may run to another size in another line
-        ranges = index_ranges(*map(rename_bound, everything))
-        sizes = {str(size) for size in ranges.values()}
-    sizes |= {
-        str(limit[2])
-        for e in everything
-        for part in e.atoms(Sum)
-        for limit in part.limits
-    }
+    sizes = set()
+    for e in everything:
+        sizes |= {
+            str(size) for base in e.atoms(IndexedBase) for size in base.shape or ()
+        }
+        sizes |= {str(limit[2]) for part in e.atoms(Sum) for limit in part.limits}
     conditions = list(conditions)
     text = "proved" + (f" for every ${'$ and $'.join(sorted(sizes))}$" if sizes else "")
     return text + (f", where {', '.join(conditions)}" if conditions else "")
@@ -87,8 +55,8 @@ def as_latex(words: str) -> str:
     """Markdown with formulas between $ signs as LaTeX."""
     parts = words.split("$")
     return "".join(
-        part if place % 2 else rf"\text{{{part}}}"
-        for place, part in enumerate(parts)
+        part if position % 2 else rf"\text{{{part}}}"
+        for position, part in enumerate(parts)
         if part
     )
 
@@ -108,40 +76,11 @@ class NotProved(Exception):
         where: str = "",
         why: str = "no normal form, no counterexample",
     ):
-        self.lhs, self.rhs, self.counterexample, self.where, self.why = (
-            lhs,
-            rhs,
-            counterexample,
-            where,
-            why,
-        )
+        self.lhs, self.rhs, self.counterexample = lhs, rhs, counterexample
+        self.where, self.why = where, why
         verdict = f"refuted {counterexample}" if counterexample else f"undecided: {why}"
-        super().__init__(
-            f"{where + ': ' if where else ''}{' = '.join(lettered(lhs, rhs))} is {verdict}"
-        )
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Both sides of a proved claim as the same polynomial.
-
-    Args:  multiplier: what the sides were multiplied by; polynomial: what both of them became
-           letters: the sums that the polynomial's S letters stand for
-    """
-
-    multiplier: Expr
-    polynomial: Expr
-    letters: dict[Symbol, Sum]
-
-    def __str__(self):
-        sums = "; ".join(
-            f"{letter} = {value}" for letter, value in self.letters.items()
-        )
-        times = "" if self.multiplier == 1 else f" times {self.multiplier}"
-        return plain(
-            f"both sides{times} are {self.polynomial}"
-            + (f", where {sums}" if sums else "")
-        )
+        text = f"{' = '.join(lettered(lhs, rhs))} is {verdict}"
+        super().__init__(f"{where}: {text}" if where else text)
 
 
 @dataclass(frozen=True)
@@ -162,21 +101,22 @@ class Proof:
         """What must hold for both sides to be defined; empty when nothing has to."""
         return side_conditions((self.lhs, self.rhs), self.defs)
 
-    def certificate(self) -> Certificate:
-        """The polynomial that both sides become once denominators are cleared."""
+    def certificate(self) -> str:
+        """The polynomial that both sides become once denominators are cleared, in letters for its sums."""
         with evaluate(True):
             multiplier, (polynomial, _) = cleared_sides(*map(nf, self.sides))
             sums = sorted(polynomial.atoms(Sum), key=str)
-            letters = {
-                value: Symbol(f"S_{place}") for place, value in enumerate(sums, start=1)
-            }
-            polynomial = polynomial.xreplace(letters)
-        return Certificate(
-            multiplier, polynomial, {letter: value for value, letter in letters.items()}
-        )
+            letters = {e: Symbol(f"S_{n}") for n, e in enumerate(sums, start=1)}
+            text = f"both sides times {multiplier} are {polynomial.xreplace(letters)}"
+        if sums:
+            where = "; ".join(f"{letter} = {e}" for e, letter in letters.items())
+            text += f", where {where}"
+        return plain(text.replace(" times 1 are", " are"))
 
     def __str__(self):
-        conditions = [text for one in self.side_conditions for text in lettered(one)]
+        conditions = [
+            text for condition in self.side_conditions for text in lettered(condition)
+        ]
         words = known((self.lhs, self.rhs), self.defs, conditions).replace("$", "")
         return f"{words}: {' = '.join(lettered(self.lhs, self.rhs))}"
 
@@ -203,11 +143,8 @@ def prove(
              RangeError when a letter has two ranges; TypeError for what is no expression or no Defs;
              ValueError for decimals and for what is no real number; NotImplementedError for what has no normal form
     """
-    lhs, rhs, defs = (
-        check_expression("lhs", lhs),
-        check_expression("rhs", rhs),
-        check_defs(defs),
-    )
+    defs = check_defs(defs)
+    lhs, rhs = check_expression("lhs", lhs), check_expression("rhs", rhs)
     if not (isinstance(seconds, int | float) and seconds > 0):
         raise ValueError(f"seconds: got {seconds!r}, needs a number greater than 0")
     with evaluate(True):
@@ -219,21 +156,20 @@ def prove(
             with limited(seconds):
                 for names in (defs.differing(lhs, rhs), None):
                     sides = _compared(lhs, rhs, defs, names)
-                    if (
-                        _is_zero(sides)
-                        or any(map(has_rules, sides))
-                        and _is_zero(map(in_basic_terms, sides))
-                    ):
+                    proved = equal(*sides)
+                    if not proved and any(map(has_rules, sides)):
+                        proved = equal(*map(in_basic_terms, sides))
+                    if proved:
                         return _defined(Proof(lhs, rhs, sides, defs), where)
         except OutOfPatience as reason:
             late = reason
         try:
             with limited(seconds / 2):
-                found = counterexample(lhs, rhs, defs)
+                point = counterexample(lhs, rhs, defs)
         except OutOfPatience as reason:
-            found, late = None, late or reason
+            point, late = None, late or reason
         why = {"why": f"{late} ({seconds:g} s)"} if late else {}
-        raise NotProved(lhs, rhs, found, where, **why)
+        raise NotProved(lhs, rhs, point, where, **why)
 
 
 def _defined(proof, where):
@@ -249,11 +185,6 @@ def _defined(proof, where):
             proof.lhs, proof.rhs, None, where, "its sides are defined for no input"
         )
     return proof
-
-
-def _is_zero(sides):
-    left, right = map(nf, sides)
-    return clear(multiply_out(left - right))[0] == 0
 
 
 def _compared(lhs, rhs, defs, names):

@@ -42,22 +42,19 @@ OTHERS = r"\text{others}"
 _TALL = re.compile(r"\\frac|\\sum|\\left|\\sqrt")
 
 
-def latex(e: Expr, avoid: Iterable[str] = ()) -> str:
-    """An expression as LaTeX.
-
-    Args:  e: the expression, printed in the order it was written in; avoid: letters that no sum may use
-    """
-    e = sympify(e)
-    return printer(used_names(e) | set(avoid))(e)
+def latex(e: Expr) -> str:
+    """An expression as LaTeX, printed in the order it was written in."""
+    return printer([e])(e)
 
 
-def printer(avoid: Iterable[str]) -> Callable[[Expr], str]:
+def printer(shown: Iterable[Expr]) -> Callable[[Expr], str]:
     """A function that prints the expressions of one display, in which no bound letter runs over two dimensions.
 
-    Args:    avoid: what no sum may use: the letters that are free in the display, and the names of quantities
+    Args:    shown: the expressions of the display; what they name no sum may use for its letter
     Raises:  ValueError, from the function, when a scalar and a tensor of the display would read alike
     """
-    book = BookLatex(set(avoid))
+    symbols = [symbol for e in shown for symbol in sympify(e).atoms(Symbol)]
+    book = BookLatex({symbol.name for symbol in symbols if not symbol.is_Dummy})
     scalars: set[str] = set()
     tensors: set[str] = set()
 
@@ -75,16 +72,18 @@ def printer(avoid: Iterable[str]) -> Callable[[Expr], str]:
     return line
 
 
+def aligned(lines: Iterable[str], *tall: str) -> str:
+    """Lines below one another; with some room between them where one holds what is tall, as a fraction."""
+    lines = list(lines)
+    room = "[3pt]" if any(sign in line for line in lines for sign in tall) else ""
+    return "\\begin{aligned}\n" + f" \\\\{room}\n".join(lines) + "\n\\end{aligned}"
+
+
 def bound_letters(dimension: str) -> Iterator[str]:
     """The letters that a sum over a dimension may have, the preferred one first: i for M, r for N, g for others."""
     first = LETTERS.get(dimension[0], OTHER_LETTERS)
     yield from first
     yield from (f"{first[0]}{number}" for number in count(1))
-
-
-def used_names(e: Expr) -> set[str]:
-    """The names of the letters, scalars and tensors in e, bound letters excepted."""
-    return {symbol.name for symbol in e.atoms(Symbol) if not symbol.is_Dummy}
 
 
 def _scalars(e):
@@ -135,15 +134,11 @@ class BookLatex(LatexPrinter):
     def _print_Indexed(self, e, exp=None):
         name = name_latex(str(e.base.label))
         letters = [self._print(letter) for letter in e.indices]
-        joined = ("" if all(len(letter) == 1 for letter in letters) else ",").join(
-            letters
-        )
-        numbered = re.fullmatch(r"(.*)_\{(\d+)\}", name)
-        return (
-            f"{numbered[1]}_{{{numbered[2]},{joined}}}"
-            if numbered
-            else f"{name}_{{{joined}}}"
-        )
+        short = all(len(letter) == 1 for letter in letters)
+        joined = ("" if short else ",").join(letters)
+        if numbered := re.fullmatch(r"(.*)_\{(\d+)\}", name):
+            return f"{numbered[1]}_{{{numbered[2]},{joined}}}"
+        return f"{name}_{{{joined}}}"
 
     def _print_KroneckerDelta(self, e, exp=None):
         power = "" if exp is None else f"^{{{exp}}}"
@@ -167,9 +162,8 @@ class BookLatex(LatexPrinter):
     def bound(self, letter, dimension, sign, body):
         """A sign such as a maximum, over a letter that runs over a dimension, and what it is taken of."""
         self._bound[letter] = self._letter(dimension)
-        text = sign % self._print(letter) + (
-            self._bracket(body) if isinstance(body, Add) else self._print(body)
-        )
+        inside = self._bracket(body) if isinstance(body, Add) else self._print(body)
+        text = sign % self._print(letter) + inside
         del self._bound[letter]
         return text
 
@@ -187,11 +181,8 @@ class BookLatex(LatexPrinter):
         f, v = e.args[:2]
         if isinstance(f, Indexed | Symbol):
             return rf"\frac{{\partial {self._print(f)}}}{{\partial {self._print(v)}}}"
-        body = (
-            self._print(f)
-            if _is_root(f) or isinstance(f, Sum | Partial)
-            else self._bracket(f)
-        )
+        plain = _is_root(f) or isinstance(f, Sum | Partial)
+        body = self._print(f) if plain else self._bracket(f)
         return rf"\frac{{\partial}}{{\partial {self._print(v)}}} {body}"
 
     def _print_Local(self, e):
@@ -208,13 +199,13 @@ class BookLatex(LatexPrinter):
         if terms[0][0]:
             terms.sort(key=lambda signed: signed[0])
         text = "-" if terms[0][0] else ""
-        for place, (negative, term) in enumerate(terms):
-            if place:
+        for position, (negative, term) in enumerate(terms):
+            if position:
                 text += " - " if negative else " + "
             loose = (
                 isinstance(term, Add)
                 and negative
-                or (negative or place)
+                or (negative or position)
                 and _strip_sign(term)[0]
             )
             text += self._bracket(term) if loose else self._print(term)
@@ -226,8 +217,8 @@ class BookLatex(LatexPrinter):
             return "-" + (self._bracket(e) if isinstance(e, Add) else self._print(e))
         texts = []
         pieces = _pieces(e)
-        for place, piece in enumerate(pieces):
-            text = self._piece(piece, last=place == len(pieces) - 1)
+        for position, piece in enumerate(pieces):
+            text = self._piece(piece, last=position == len(pieces) - 1)
             if texts:
                 texts.append(_between(texts[-1], text))
             texts.append(text)
@@ -257,24 +248,17 @@ class BookLatex(LatexPrinter):
             and not _strip_sign(base)[0]
         )
         text = self._print(base) if bare else self._bracket(base)
-        power = (
-            f"{exponent.p}/{exponent.q}"
-            if isinstance(exponent, Rational)
-            else self._print(exponent)
-        )
-        return f"{text}^{{{power.removesuffix('/1')}}}"
+        power = self._print(exponent)
+        if isinstance(exponent, Rational):
+            power = f"{exponent.p}/{exponent.q}".removesuffix("/1")
+        return f"{text}^{{{power}}}"
 
     def _print_Function(self, e, exp=None):
         if not isinstance(e, Opaque):
             return super()._print_Function(e, exp)
         inside = self._print(e.args[0])
         inside = rf"\left( {inside} \right)" if _TALL.search(inside) else f"({inside})"
-        name = name_latex(e.letter)
-        name = (
-            name.replace(r"\mathrm", r"\operatorname")
-            if name.startswith(r"\mathrm")
-            else name
-        )
+        name = re.sub(r"^\\mathrm", r"\\operatorname", name_latex(e.letter))
         text = name + "'" * e.order + inside
         return text if exp is None else f"{text}^{{{exp}}}"
 
@@ -313,8 +297,8 @@ def _strip_sign(e):
     if isinstance(e, Mul):
         negative, first = _strip_sign(e.args[0])
         if negative:
-            rest = e.args[1:] if first == 1 else (first, *e.args[1:])
-            return True, rest[0] if len(rest) == 1 else Mul(*rest, evaluate=False)
+            factors = e.args[1:] if first == 1 else (first, *e.args[1:])
+            return True, Mul(*factors, evaluate=False)
     return False, e
 
 
@@ -340,39 +324,21 @@ def _pieces(e):
 
 
 def _gathered(e):
-    below = [
-        factor
-        for factor in e.args
-        if isinstance(factor, Pow) and factor.exp.is_negative
-    ]
-    plain = [
-        f
-        for f in e.args
-        if f not in below and not isinstance(f, Sum | Add | Partial | Local)
-    ]
-    rest = [f for f in e.args if f not in below and f not in plain]
-    above, under = [], [Pow(f.base, -f.exp) for f in below]
-    for factor in plain:
-        number = isinstance(factor, Rational) and factor.q != 1
-        above += (
-            [Integer(factor.p)]
-            if number and factor.p != 1
-            else []
-            if number
-            else [factor]
-        )
-        under = [Integer(factor.q), *under] if number else under
-    return ([(_product(above), _product(under))] if under else above) + rest
-
-
-def _product(factors):
-    return (
-        Mul(*factors, evaluate=False)
-        if len(factors) > 1
-        else factors[0]
-        if factors
-        else S.One
-    )
+    above, under, numbers, apart = [], [], [], []
+    for factor in e.args:
+        if isinstance(factor, Pow) and factor.exp.is_negative:
+            under.append(Pow(factor.base, -factor.exp))
+        elif isinstance(factor, Sum | Add | Partial | Local):
+            apart.append(factor)
+        elif isinstance(factor, Rational) and factor.q != 1:
+            above += [Integer(factor.p)] if factor.p != 1 else []
+            numbers.append(Integer(factor.q))
+        else:
+            above.append(factor)
+    under = numbers + under
+    if not under:
+        return above + apart
+    return [tuple(Mul(*part, evaluate=False) for part in (above, under)), *apart]
 
 
 def _between(left, right):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import permutations
+from itertools import product
 
 from sympy import (
     Add,
-    Basic,
     Dummy,
     Expr,
     Indexed,
@@ -20,49 +19,68 @@ from sympy import (
 )
 
 from .calculus import D, free_letters
-from .definitions import Defs
+from .definitions import Defs, numbered
 from .normal_form import as_powers, multiply_out, nf
-from .notation import Partial, name_of, rename_bound, total
+from .notation import (
+    Partial,
+    entry_of,
+    indices_of,
+    name_of,
+    names_in,
+    rename_bound,
+    total_over,
+    with_parts,
+)
 
 
 def everywhere(e: Expr, kind: type, change: Callable[[Expr], Expr]) -> Expr:
     """The expression with every outermost node of a kind changed."""
     if isinstance(e, kind):
         return change(e)
-    if not e.args or isinstance(e, Indexed):
-        return e
-    return e.func(*[everywhere(part, kind, change) for part in e.args])
+    return with_parts(e, lambda part: everywhere(part, kind, change))
+
+
+def put_away(e: Expr, kinds, names: dict) -> Expr:
+    """The expression with a name for every derivative that is not carried out; its indices are the name's.
+
+    Args:  kinds: Partial, or several kinds of derivatives; names: those given so far, for `put_back`
+    """
+
+    def name(node):
+        f, v, *held = node.args
+        indices = (*indices_of(f), *indices_of(v))
+        if not isinstance(f, Indexed | Symbol) or not indices:
+            return names.setdefault(node, Dummy("derivative", real=True))
+        key = node.func, name_of(f), name_of(v), len(indices_of(f)), *held
+        return names.setdefault(key, IndexedBase(Dummy("derivative", real=True)))[
+            indices
+        ]
+
+    return everywhere(e, kinds, name)
+
+
+def put_back(e: Expr, names: dict) -> Expr:
+    """The expression with the derivatives that names stand for."""
+    derivatives = {name: key for key, name in names.items()}
+
+    def derivative(part):
+        key = derivatives[name_of(part)]
+        if not isinstance(key, tuple):
+            return key
+        kind, f, v, split, *held = key
+        own, second = part.indices[:split], part.indices[split:]
+        return kind(entry_of(f, own), entry_of(v, second), *held)
+
+    def is_name(part):
+        return isinstance(part, Indexed | Dummy) and name_of(part) in derivatives
+
+    return e.replace(is_name, derivative)
 
 
 def normal(e: Expr) -> Expr:
     """The normal form, printable, in which derivatives that are not carried out yet stay as they are."""
-    kept: dict[tuple, Expr] = {}
-
-    def put_away(node):
-        f, v = node.args
-        place = (*getattr(f, "indices", ()), *getattr(v, "indices", ()))
-        if not isinstance(f, Indexed | Symbol) or not place:
-            return kept.setdefault(node, Dummy("kept", real=True))
-        key = name_of(f), name_of(v), len(getattr(f, "indices", ()))
-        return kept.setdefault(key, IndexedBase(Dummy("kept", real=True)))[place]
-
-    def put_back(part):
-        base = name_of(part)
-        key = next(key for key, value in kept.items() if value == base)
-        if isinstance(key, Partial):
-            return key
-        f, v, split = key
-        place = part.indices
-        return Partial(
-            f[place[:split]] if split else f, v[place[split:]] if place[split:] else v
-        )
-
-    def is_kept(part):
-        return (isinstance(part, Indexed) or part.is_Dummy) and name_of(
-            part
-        ) in kept.values()
-
-    return as_powers(nf(everywhere(e, Partial, put_away))).replace(is_kept, put_back)
+    names: dict = {}
+    return put_back(as_powers(nf(put_away(e, Partial, names))), names)
 
 
 # -- chain rule
@@ -73,15 +91,9 @@ def _one_level(node: Partial, defs: Defs) -> Expr:
     f, v = node.args
     defs = defs.without(v)
     body = defs.body(f) if f in defs else rename_bound(f)
-    names = {
-        name_of(part): part for part in body.atoms(Indexed, Symbol) if part in defs
-    }
-    through = [
-        name
-        for name in (name_of(head) for head, _ in defs)
-        if name in names and _reaches(name, v, defs)
-    ]
-    return Add(_contracted(D(body, v)), *[_passed(body, name, v) for name in through])
+    names = [name_of(head) for head, _ in defs if name_of(head) in names_in(body)]
+    through = [name for name in names if _reaches(name, v, defs)]
+    return Add(contracted(D(body, v)), *[_passed(body, name, v) for name in through])
 
 
 def _reaches(name, v, defs):
@@ -90,29 +102,23 @@ def _reaches(name, v, defs):
 
 def _passed(body, name, v):
     """What a quantity passes on: the body's derivative with respect to it, times its own with respect to v."""
-    if not isinstance(name, IndexedBase):
-        return _contracted(D(body, name)) * Partial(name, v)
-    slope = IndexedBase(Dummy("slope"), shape=name.shape)
 
-    def summed(sizes, place):
-        if sizes:
-            return total(sizes[0], lambda r: summed(sizes[1:], (*place, r)))
-        return D(body, name[place]) * slope[place]
+    def at_entry(*place):
+        entry = entry_of(name, place)
+        return D(body, entry) * Partial(entry, v)
 
-    local = _contracted(summed(name.shape, ()))
-    return local.replace(lambda part: isinstance(part, Indexed) and part.base == slope,
-                         lambda part: Partial(name[part.indices], v))  # fmt: skip
+    return contracted(total_over(getattr(name, "shape", ()), at_entry))
 
 
-def _contracted(e):
-    """The expression with its deltas contracted and the sums of nothing gone."""
+def contracted(e: Expr) -> Expr:
+    """The sums carried out in which a delta has a summed index, and those of nothing."""
 
-    def simpler(one):
-        if one.function == 0:
+    def carried_out(part):
+        if part.function == 0:
             return S.Zero
-        return normal(one) if has_bound_delta(one) else one
+        return normal(part) if has_bound_delta(part) else part
 
-    return in_sums(rename_bound(e), simpler)
+    return in_sums(rename_bound(e), carried_out)
 
 
 def chain_rule(e: Expr, defs: Defs) -> Expr:
@@ -131,69 +137,29 @@ def using(*results) -> Callable[[Expr], Expr]:
 
     def rewrite(e):
         for result in results:
-            e = _replaced(rename_bound(e), result.lhs, result.rhs)
+            e = _substituted(rename_bound(e), result.lhs, result.rhs)
         return e
 
     return rewrite
 
 
-def _replaced(e, lhs, rhs):
-    letters = free_letters(lhs)
-    found: dict[Basic, Basic] = {}
-    if _match(lhs, e, letters, found):
-        # the letters of the result first become others, so that an exchange of two letters is no clash
-        fresh = {
-            letter: Dummy(letter.name, integer=True, positive=True) for letter in found
-        }
-        there = {fresh[letter]: found[letter] for letter in found}
-        return rename_bound(rhs).xreplace(fresh).xreplace(there)
-    if not e.args or isinstance(e, Indexed):
-        return e
-    return e.func(*[_replaced(part, lhs, rhs) for part in e.args])
-
-
-def _match(pattern, e, letters, found) -> bool:
-    """Whether e is the pattern with other letters; which letters stand for which is noted in `found`."""
-    if pattern in letters:
-        if not (e.is_Symbol and e.is_integer):
-            return False
-        return found.setdefault(pattern, e) == e
-    if not pattern.args or not e.args:
-        return pattern == e
-    if isinstance(pattern, Indexed):
-        same = isinstance(e, Indexed) and e.base == pattern.base
-        return same and all(
-            _match(a, b, letters, found)
-            for a, b in zip(pattern.indices, e.indices, strict=True)
-        )
-    if pattern.func != e.func or len(pattern.args) != len(e.args):
-        return False
-    if isinstance(pattern, Sum):
-        return _match_sum(pattern, e, letters, found)
-    orders = (
-        permutations(e.args)
-        if isinstance(pattern, Add | Mul) and len(e.args) <= 4
-        else [e.args]
-    )
-    for order in orders:
-        tried = dict(found)
-        if all(
-            _match(a, b, letters, tried)
-            for a, b in zip(pattern.args, order, strict=True)
-        ):
-            found.update(tried)
-            return True
-    return False
-
-
-def _match_sum(pattern, e, letters, found):
-    if [limit[1:] for limit in pattern.limits] != [limit[1:] for limit in e.limits]:
-        return False
-    bound = {
-        limit[0]: other[0]
-        for limit, other in zip(pattern.limits, e.limits, strict=True)
+def _substituted(e, lhs, rhs):
+    lhs, letters = rename_bound(lhs), sorted(free_letters(lhs), key=str)
+    indices = {
+        index for entry in e.atoms(Indexed, KroneckerDelta) for index in entry.args
     }
-    return _match(pattern.function.xreplace(bound), e.function, letters, found)
+    available = sorted(filter(lambda part: part.is_Symbol, indices), key=str)
+    forms = {}
+    for place in product(available, repeat=len(letters)):
+        change = dict(zip(letters, place, strict=True))
+        forms[numbered(lhs.xreplace(change))] = change
+
+    def put_in(part):
+        if type(part) is type(lhs) and numbered(part) in forms:
+            return rename_bound(rhs).xreplace(forms[numbered(part)])
+        return with_parts(part, put_in)
+
+    return put_in(e)
 
 
 # -- sums
@@ -201,40 +167,40 @@ def _match_sum(pattern, e, letters, found):
 
 def in_sums(e: Expr, rewrite: Callable[[Sum], Expr]) -> Expr:
     """The expression with its sums rewritten, innermost first."""
-    if isinstance(e, Indexed | KroneckerDelta | Partial) or not e.args:
+    if isinstance(e, KroneckerDelta | Partial):
         return e
     if isinstance(e, Sum):
         return rewrite(Sum(in_sums(e.function, rewrite), *e.limits))
-    return e.func(*[in_sums(part, rewrite) for part in e.args])
+    return with_parts(e, lambda part: in_sums(part, rewrite))
 
 
-def _terms(one):
-    return Add.make_args(multiply_out(one.function))
+def _terms(summed):
+    return Add.make_args(multiply_out(summed.function))
 
 
-def _letters(one):
-    return {limit[0] for limit in one.limits}
+def _letters(summed):
+    return {limit[0] for limit in summed.limits}
 
 
-def split_terms(one: Sum) -> Expr:
+def split_terms(summed: Sum) -> Expr:
     """A sum as one sum per term, the sign in front."""
     signed = [
         (-1, -term) if term.could_extract_minus_sign() else (1, term)
-        for term in _terms(one)
+        for term in _terms(summed)
     ]
-    return Add(*[sign * Sum(term, *one.limits) for sign, term in signed])
+    return Add(*[sign * Sum(term, *summed.limits) for sign, term in signed])
 
 
-def has_bound_delta(one: Sum) -> bool:
+def has_bound_delta(summed: Sum) -> bool:
     """Whether a delta in the sum has a summed letter, so that it can be contracted."""
     return any(
-        _letters(one) & set(pair.args[:2])
-        for term in _terms(one)
+        _letters(summed) & set(pair.args[:2])
+        for term in _terms(summed)
         for pair in term.atoms(KroneckerDelta)
     )
 
 
-def has_constant(one: Sum) -> bool:
+def has_constant(summed: Sum) -> bool:
     """Whether a term of the sum has a factor without a summed letter, which can be pulled out."""
-    factors = [factor for term in _terms(one) for factor in Mul.make_args(term)]
-    return any(not factor.has_free(*_letters(one)) for factor in factors)
+    factors = [factor for term in _terms(summed) for factor in Mul.make_args(term)]
+    return any(not factor.has_free(*_letters(summed)) for factor in factors)

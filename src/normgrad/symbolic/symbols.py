@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from sympy import Expr, Symbol
 
-from .notation import dim, index, tensor, total
+from .notation import dim, index, tensor, total_over
 
 M, N = dim("M"), dim("N")
 i, p = index("i", "p")
@@ -21,7 +21,7 @@ _POSITIVE = ("D", "rstd")
 
 def over_all(f: Callable[[Symbol, Symbol], Expr]) -> Expr:
     """The sum of f(r, s) over all entries of a batch."""
-    return total(M, lambda r: total(N, lambda s: f(r, s)))
+    return total_over((M, N), f)
 
 
 def alphabet(*rows: Symbol) -> SimpleNamespace:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sympy import Basic, Expr, Sum, Symbol, evaluate
@@ -12,7 +12,7 @@ from .calculus import resolve
 from .definitions import Defs, check_defs
 from .normal_form import Reciprocal, Root, cleared_sides, nf
 from .notation import rename_bound
-from .render import latex, printer, used_names
+from .render import aligned, latex, printer
 from .steps import has_bound_delta, has_constant, in_sums, split_terms
 
 GIVEN, UNFOLD = "the claim", "definitions"
@@ -45,28 +45,15 @@ class Trace:
         """Whether both sides became the same polynomial."""
         return self.polynomials[0] == self.polynomials[1]
 
-    def __iter__(self) -> Iterator[tuple[str, Expr]]:
-        return iter(
-            (
-                *self.sides[0],
-                *self.sides[1],
-                *[("R8", polynomial) for polynomial in self.polynomials],
-            )
-        )
-
     def latex(self) -> str:
         """The steps as the body of an `aligned` display, each behind its rule; under R8 the sums are letters."""
-        last = (self.multiplier, *self.polynomials)
-        show = printer(
-            set().union(
-                *map(used_names, [*last, *[e for side in self.sides for _, e in side]])
-            )
-        )
-        found = sorted(set().union(*[e.atoms(Sum) for e in last]), key=str)
+        last = [self.multiplier, *self.polynomials]
+        show = printer(last + [e for side in self.sides for _, e in side])
+        sums = sorted(set().union(*[e.atoms(Sum) for e in last]), key=str)
         letters = {
-            value: Symbol(f"S{place}") for place, value in enumerate(found, start=1)
+            value: Symbol(f"S{number}") for number, value in enumerate(sums, start=1)
         }
-        times, *polynomials = (show(e.xreplace(letters)) for e in last)
+        times, *polynomials = [show(e.xreplace(letters)) for e in last]
         times = "" if self.multiplier == 1 else rf" \cdot {times}"
         lines = []
         for name, side, polynomial in zip(
@@ -80,18 +67,15 @@ class Trace:
             rf"\text{{where}} \quad & {show(letter)} = {show(value)}"
             for value, letter in letters.items()
         ]
-        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+        return aligned(lines)
 
     def _repr_latex_(self):
         return f"$$\n{self.latex()}\n$$"
 
 
 def _reason(rule):
-    return (
-        rf"\text{{{rule} {RULES[rule]}}} \quad"
-        if rule in RULES
-        else rf"\text{{{rule}}} \quad"
-    )
+    words = f"{rule} {RULES[rule]}" if rule in RULES else rule
+    return rf"\text{{{words}}} \quad"
 
 
 def trace(
@@ -103,11 +87,8 @@ def trace(
     Returns:  the Trace; a rule that changes nothing is left out, and so is R1, which changes letters alone
     Raises:   TypeError for what is no expression or no Defs
     """
-    lhs, rhs, defs = (
-        check_expression("lhs", lhs),
-        check_expression("rhs", rhs),
-        check_defs(defs),
-    )
+    defs = check_defs(defs)
+    lhs, rhs = check_expression("lhs", lhs), check_expression("rhs", rhs)
     with evaluate(True):
         sides = tuple(
             tuple(_steps(side, lambda e: defs.unfold(e, only))) for side in (lhs, rhs)
@@ -117,6 +98,9 @@ def trace(
 
 
 def _steps(side, unfold):
+    def where(condition):
+        return lambda e: in_sums(e, lambda part: nf(part) if condition(part) else part)
+
     yield GIVEN, side
     before = rename_bound(side)
     shown = latex(before)
@@ -124,11 +108,8 @@ def _steps(side, unfold):
         (UNFOLD, unfold),
         ("R2", resolve),
         ("R3", lambda e: in_sums(e, split_terms)),
-        (
-            "R4",
-            lambda e: in_sums(e, lambda one: nf(one) if has_bound_delta(one) else one),
-        ),
-        ("R5", lambda e: in_sums(e, lambda one: nf(one) if has_constant(one) else one)),
+        ("R4", where(has_bound_delta)),
+        ("R5", where(has_constant)),
         ("R6", lambda e: in_sums(e, nf)),
         ("R7", nf),
     ):
@@ -136,8 +117,6 @@ def _steps(side, unfold):
         # to print takes longer than to compare
         reads = shown if after == before else latex(after)
         if reads != shown:
-            yield (
-                "R3" if rule == "R7" and not after.has(Root, Reciprocal) else rule,
-                after,
-            )
+            opened = rule == "R7" and not after.has(Root, Reciprocal)
+            yield "R3" if opened else rule, after
         before, shown = after, reads

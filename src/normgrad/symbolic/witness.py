@@ -1,14 +1,13 @@
 """The second witness: claims checked entry by entry at fixed sizes, with scalar symbols and scalar derivatives.
 
 Nothing here uses the normal form: sums are written out, names are unfolded at their entries, and derivatives are
-SymPy's own, with respect to scalars. What has branches is not differentiated: at points, those where two branches meet
-included, the derivative is the limit of quotients.
+SymPy's own, with respect to scalars. A claim without derivatives is also compared where two branches meet.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, count, product
 
@@ -16,7 +15,6 @@ import sympy
 from sympy import (
     Abs,
     Add,
-    Dummy,
     Expr,
     Heaviside,
     Indexed,
@@ -24,7 +22,6 @@ from sympy import (
     KroneckerDelta,
     Max,
     Min,
-    Piecewise,
     Pow,
     Rational,
     S,
@@ -33,20 +30,27 @@ from sympy import (
     evaluate,
     sign,
 )
-from sympy.core.relational import Relational
 
 from .admission import check_branches, check_expression
 from .calculus import free_letters, index_ranges
 from .definitions import Defs, check_defs
 from .measured import Largest
-from .notation import Local, Partial, dim, rename_bound
+from .notation import (
+    Local,
+    Partial,
+    dim,
+    indices_of,
+    rename_bound,
+    shape_of,
+    with_parts,
+)
 from .opaque import Opaque, concrete
 from .patience import look
 
 _ANY = dim("any")
-BRANCHED = (Abs, sign, Heaviside, Max, Min, Piecewise)
-# how far apart the points of a quotient are, and to how many digits its ends are worked out
-STEP, DIGITS = Rational(1, 10**20), 300
+# points at which two sides are compared
+TRIES = 4
+BRANCHED = (Abs, sign, Heaviside, Max, Min)
 
 
 class Explicit:
@@ -56,167 +60,81 @@ class Explicit:
     """
 
     def __init__(self, defs: Defs, sizes: dict[Symbol, int]):
-        self.defs, self.sizes, self._entries = defs, sizes, {}
+        self.defs, self.sizes, self._values = defs, sizes, {}
 
-    def entry(self, e: Expr, indices: dict[Symbol, int], opaque: bool = False) -> Expr:
-        """The value of e at the given indices; `opaque` keeps defined names as scalar symbols."""
+    def entry(self, e: Expr, indices: dict[Symbol, int]) -> Expr:
+        """The value of e at the given indices."""
         look()
         if e in self.sizes:
             return Integer(self.sizes[e])
         if e in indices:
             return Integer(indices[e])
         if isinstance(e, Sum):
-            letters = [range(1, self.sizes[last] + 1) for _, _, last in e.limits]
-            points = [
-                dict(zip([limit[0] for limit in e.limits], point, strict=True))
-                for point in product(*letters)
-            ]
-            return Add(
-                *[
-                    self.entry(e.function, {**indices, **point}, opaque)
-                    for point in points
-                ]
-            )
+            return Add(*self._entries(e.function, indices, e.limits))
         if isinstance(e, Largest):
             body, letter, last = e.args
-            return Max(
-                *[
-                    self.entry(body, {**indices, letter: n}, opaque)
-                    for n in range(1, self.sizes[last] + 1)
-                ]
-            )
+            return Max(*self._entries(body, indices, [(letter, 1, last)]))
         if isinstance(e, KroneckerDelta):
             i, k = (self.entry(letter, indices) for letter in e.args[:2])
             return Integer(i == k)
         if isinstance(e, Partial):
-            return self._total(*e.args, indices, opaque)
+            f, v = e.args
+            writer = self
+            if v in self.defs:
+                writer = Explicit(self.defs.without(v), self.sizes)
+            return self._slope(writer.entry(f, indices), v, indices)
         if isinstance(e, Local):
-            return self._local(e, indices, opaque)
+            f, v = e.args[:2]
+            formula = self.defs.body(f) if f in self.defs else f
+            if formula.has(Partial, Local):
+                raise ValueError(
+                    f"{e}: its formula holds a derivative, in which nothing can be held fixed"
+                )
+            names = Explicit(Defs(), self.sizes)
+            return self._slope(names.entry(formula, indices), v, indices)
         if isinstance(e, Indexed) or e.is_Symbol:
-            return self._name(e, indices, opaque)
-        return (
-            e.func(*[self.entry(part, indices, opaque) for part in e.args])
-            if e.args
-            else e
-        )
+            place = [int(self.entry(r, indices)) for r in indices_of(e)]
+            return self._value(e, place)
+        return with_parts(e, lambda part: self.entry(part, indices))
 
-    def _name(self, e, indices, opaque):
-        if not isinstance(e, Indexed) and e not in self.defs:
-            return e
-        place = [
-            int(self.entry(letter, indices)) for letter in getattr(e, "indices", ())
-        ]
-        symbol = self._symbol(e, place)
-        if opaque or e not in self.defs:
+    def _entries(self, body, indices, limits):
+        """The entries of a body as letters run over their dimensions."""
+        letters = [letter for letter, _, _ in limits]
+        for place in self._places([last for _, _, last in limits]):
+            point = dict(zip(letters, place, strict=True))
+            yield self.entry(body, indices | point)
+
+    def _places(self, shape):
+        return product(*[range(1, self.sizes[size] + 1) for size in shape])
+
+    def _value(self, name, place):
+        """What a name is at a place: a scalar symbol for an input."""
+        symbol = _symbol(name, place)
+        if name not in self.defs:
             return symbol
-        if symbol not in self._entries:
-            head, formula = self.defs.line(e)
-            letters = dict(zip(getattr(head, "indices", ()), place, strict=True))
-            self._entries[symbol] = self.entry(formula, letters)
-        return self._entries[symbol]
+        if symbol not in self._values:
+            head, formula = self.defs.line(name)
+            letters = zip(indices_of(head), place, strict=True)
+            self._values[symbol] = self.entry(formula, dict(letters))
+        return self._values[symbol]
 
-    @staticmethod
-    def _symbol(e, place):
-        if not isinstance(e, Indexed):
-            return e
-        return Symbol(
-            f"{e.base.label}[{', '.join(map(str, place))}]", **e.base.label.assumptions0
-        )
-
-    def _total(self, f, v, indices, opaque):
-        variable = self.entry(v, indices, opaque=True)
-        if v not in self.defs:
-            return _slope(self.entry(f, indices, opaque), variable)
-        cut = Explicit(self.defs.without(v), self.sizes)
-        slope = _slope(cut.entry(f, indices, opaque), variable)
-        return slope if opaque else self._close(slope)
-
-    def _local(self, e, indices, opaque):
-        f, v = e.args[:2]
-        if f in self.defs:
-            head, formula = self.defs.line(f)
-            place = [
-                int(self.entry(letter, indices)) for letter in getattr(f, "indices", ())
-            ]
-            formula_indices = dict(
-                zip(getattr(head, "indices", ()), place, strict=True)
-            )
-        else:
-            formula, formula_indices = f, indices
-        if formula.has(Partial, Local):
-            raise ValueError(
-                f"{e}: its formula holds a derivative, in which nothing can be held fixed"
-            )
-        slope = _slope(
-            self.entry(formula, formula_indices, opaque=True),
-            self.entry(v, indices, opaque=True),
-        )
-        return slope if opaque else self._close(slope)
-
-    def _close(self, e):
-        """Replace the scalar symbols of defined names by the entries that they stand for."""
+    def _slope(self, e, v, indices):
+        """The derivative of a scalar expression, in which names that are held fixed become what they stand for."""
+        slope = e.diff(Explicit(Defs(), self.sizes).entry(v, indices))
         values = {}
         for head, _ in self.defs:
-            for place in product(
-                *[range(1, self.sizes[size] + 1) for size in _shape(head)]
-            ):
-                symbol = self._symbol(head, place)
-                if e.has(symbol):
-                    letters = dict(
-                        zip(getattr(head, "indices", ()), place, strict=True)
-                    )
-                    values[symbol] = self._name(head, letters, opaque=False)
-        return e.xreplace(values)
+            for place in self._places(shape_of(head)):
+                if slope.has(_symbol(head, place)):
+                    values[_symbol(head, place)] = self._value(head, place)
+        return slope.xreplace(values)
 
 
-def _slope(e, v):
-    """The derivative by a scalar; where branches meet in e a Partial by h, at h = 0, of e at v + h."""
-    if not e.has(*BRANCHED, Partial):
-        return e.diff(v)
-    h = Dummy("h", real=True)
-    return Partial(e.xreplace({v: v + h}), h)
-
-
-def _number(e, values, step=STEP):
-    """e at a point; None where it is not real, or a derivative in it does not exist."""
-    slopes = {}
-    for part in _outermost(e):
-        slopes[part] = _quotient(*part.args, values, step)
-        if slopes[part] is None:
-            return None
-    value = (
-        _at_0(concrete(e.xreplace(slopes))).xreplace(values).evalf(DIGITS, maxn=DIGITS)
-    )
-    return value if value.is_real and value.is_finite else None
-
-
-def _outermost(e):
-    if isinstance(e, Partial):
-        return {e}
-    return set().union(*map(_outermost, e.args))
-
-
-def _at_0(e):
-    """The expression without the small changes of its derivatives."""
-    return e.xreplace(dict.fromkeys(e.atoms(Dummy), S.Zero))
-
-
-def _quotient(e, h, values, step):
-    """The derivative of e by h at 0, where the quotients on either side have one limit; else None."""
-    # a derivative inside e takes much smaller steps, and there is no third one inside
-    if step < Rational(1, 10**DIGITS):
-        return None
-    here = _number(e, values, step**6)
-    quotients = []
-    for change in (step, -step, step**2, -(step**2)):
-        beside = _number(e.xreplace({h: change}), values, step**6)
-        if here is None or beside is None:
-            return None
-        quotients.append((beside - here) / change)
-    apart = max(quotients) - min(quotients)
-    return (
-        quotients[2] if apart < Rational(1, 10**12) * (1 + abs(quotients[2])) else None
-    )
+def _symbol(name, place):
+    """The scalar symbol of an entry."""
+    if not isinstance(name, Indexed):
+        return name
+    text = f"{name.base.label}[{', '.join(map(str, place))}]"
+    return Symbol(text, **name.base.label.assumptions0)
 
 
 def _meetings(e):
@@ -224,59 +142,47 @@ def _meetings(e):
     for part in e.atoms(*BRANCHED):
         if isinstance(part, Max | Min):
             yield from (first - second for first, second in combinations(part.args, 2))
-        elif isinstance(part, Piecewise):
-            yield from (
-                relation.lhs - relation.rhs for relation in part.atoms(Relational)
-            )
         else:
             yield part.args[0]
 
 
-def _points(sides, draw, tries=4):
-    """Points drawn at random, and points where two branches meet."""
-    symbols = sorted(
-        set().union(*[_at_0(side).free_symbols for side in sides]), key=str
-    )
-    meetings = sorted(
-        {_at_0(meeting) for side in sides for meeting in _meetings(side)}, key=str
-    )
-    for _ in range(tries):
-        yield {symbol: _rational(symbol, draw) for symbol in symbols}
-    for meeting in meetings:
-        values = {symbol: _rational(symbol, draw) for symbol in symbols}
+def _points(sides, draw, meet):
+    """Points drawn at random, and where `meet` is true points where two branches meet."""
+    symbols = sorted(set().union(*[side.free_symbols for side in sides]), key=str)
+
+    def drawn():
+        return {symbol: _rational(symbol, draw) for symbol in symbols}
+
+    for _ in range(TRIES):
+        yield drawn()
+    meetings = {meeting for side in sides for meeting in _meetings(side)}
+    for meeting in sorted(meetings, key=str) if meet else ():
+        values = drawn()
         for symbol in sorted(meeting.free_symbols, key=str):
-            at_0, at_1 = (
-                concrete(meeting).xreplace({**values, symbol: number})
-                for number in (S.Zero, S.One)
-            )
-            numbers = [S.Zero, S.One, S.NegativeOne]
-            if at_0 != at_1:
-                numbers.append(
-                    at_0 / (at_0 - at_1)
-                )  # where a straight line through the two is 0
-            for number in numbers:
+            for number in _tried(meeting.xreplace({**values, symbol: symbol}), symbol):
                 point = {**values, symbol: number}
-                allowed = number.is_real and (
-                    number.is_positive or not symbol.is_positive
-                )
-                if allowed and concrete(meeting).xreplace(point) == 0:
+                allowed = number.is_positive or not symbol.is_positive
+                if number.is_real and allowed and meeting.xreplace(point) == 0:
                     yield point
 
 
-def _shape(head):
-    return head.base.shape if isinstance(head, Indexed) else ()
+def _tried(e, symbol):
+    """Numbers at which an expression in one symbol may be 0, that of the straight line through 0 and 1 among them."""
+    yield from (S.Zero, S.One, S.NegativeOne)
+    at_0, at_1 = (e.xreplace({symbol: number}) for number in (S.Zero, S.One))
+    if at_0 != at_1:
+        yield at_0 / (at_0 - at_1)
 
 
 @dataclass(frozen=True)
 class Counterexample:
     """A point where two sides differ.
 
-    Args:  sizes, indices, values: the dimensions, the free indices and the inputs at that point
+    Args:  numbers, values: the dimensions and free indices, and the inputs at that point
            lhs, rhs: what the two sides are there; stand_ins: what was put in for the opaque functions, as f(t) = t**2
     """
 
-    sizes: dict
-    indices: dict
+    numbers: dict
     values: dict
     lhs: Expr
     rhs: Expr
@@ -287,38 +193,37 @@ class Counterexample:
         rows: dict[str, list] = {}
         for symbol, value in self.values.items():
             rows.setdefault(str(symbol).partition("[")[0], []).append(str(value))
-        given = {**self.sizes, **self.indices}
         inputs = {
             name: f"({', '.join(row)})" if len(row) > 1 else row[0]
             for name, row in rows.items()
         }
-        return ", ".join(
-            [f"{name} = {value}" for name, value in {**given, **inputs}.items()]
-            + self._functions()
-        )
+        return self._in_words(inputs)
 
-    def _functions(self):
-        return [f"with {one}, one function among many" for one in self.stand_ins]
+    def _in_words(self, values):
+        shown = {**self.numbers, **values}
+        parts = [f"{name} = {value}" for name, value in shown.items()]
+        functions = [f"with {text}, one function among many" for text in self.stand_ins]
+        return ", ".join(parts + functions)
 
     def __str__(self):
-        given = {**self.sizes, **self.indices, **self.values}
-        point = ", ".join(
-            [f"{name} = {value}" for name, value in given.items()] + self._functions()
-        )
-        return (
-            f"at {point}: left = {in_digits(self.lhs)}, right = {in_digits(self.rhs)}"
-        )
+        left, right = in_digits((self.lhs, self.rhs), 6)
+        return f"at {self._in_words(self.values)}: left = {left}, right = {right}"
 
 
-def in_digits(side: Expr) -> str:
-    """What a side is at a point, in six digits; what is not a number, as it is.
+def in_digits(sides: Sequence[Expr], digits: int) -> list[str]:
+    """Two values in so many digits, or in as many as tell them apart; as they are where one is not a number.
 
     Of terms that cancel, SymPy finds no digit and gives a power of ten such as 0E-143: that is 0.
     """
+    if not all(side.is_number for side in sides):
+        return list(map(str, sides))
     with evaluate(True):
-        return (
-            f"{float(side.evalf(15, chop=1e-50)):.6g}" if side.is_number else str(side)
-        )
+        values = [float(side.evalf(15, chop=1e-50)) for side in sides]
+    for places in range(digits, 18):
+        texts = [f"{value:.{places}g}" for value in values]
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def patterns(
@@ -341,63 +246,55 @@ def patterns(
             yield choice
 
 
-def _rows(columns):
-    """The number of rows beside rows of a length: another number, which is now smaller and now greater."""
-    return columns % 3 + 1
+def _sizes(expressions, columns):
+    """A number for every dimension. No two have one, or a claim that takes one for the other would pass.
 
-
-def _check_sizes(sizes):
-    sizes = tuple(sizes)
-    for size in sizes:
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(
-                f"sizes: got {size!r}, needs whole numbers from 1 on; a row of no entries shows nothing"
-            )
-    if not sizes:
-        raise ValueError(
-            "sizes: got none, needs at least one; without one nothing is checked"
-        )
+    The number of rows is now smaller and now greater than that of the columns.
+    """
+    rows = columns % 3 + 1
+    numbers = (size for size in count(columns + 1) if size != rows)
+    sizes = {_ANY: columns}
+    for dimension in sorted({size for e in expressions for size in _dims(e)}, key=str):
+        if str(dimension) in "MN":
+            sizes[dimension] = rows if str(dimension) == "M" else columns
+        else:
+            sizes[dimension] = next(numbers)
     return sizes
 
 
-def _situations(lhs, rhs, defs, columns):
-    """Every (explicit writer, choice of free indices) for rows of the given length."""
-    lines = [side for line in defs for side in line]
+def _entries(lhs, rhs, defs, sizes):
+    """(sizes and free indices, the two sides there, whether they may be compared where branches meet), all of them."""
+    lhs, rhs = check_expression("lhs", lhs), check_expression("rhs", rhs)
+    defs, lengths = check_defs(defs), tuple(sizes)
+    whole = [type(size) is int and size > 0 for size in lengths]
+    if not whole or not all(whole):
+        raise ValueError(
+            f"sizes: got {lengths}, needs at least one length of a row, a whole number from 1 on"
+        )
+    expressions = [lhs, rhs, *[side for line in defs for side in line]]
+    for e in expressions:
+        check_branches(e)
+    # a derivative has no value where two branches meet
+    meet = not any(e.has(Partial, Local) for e in expressions)
     # a summed index may run to another size in another line
-    ranges = index_ranges(*map(rename_bound, (lhs, rhs, *lines)))
-    free = free_letters(lhs) | free_letters(rhs)
-    letters = {letter: ranges.get(letter, _ANY) for letter in sorted(free, key=str)}
-    found = {
-        symbol
-        for side in (lhs, rhs, *[side for line in defs for side in line])
-        for symbol in _dims(side)
-    }
-    # no two dimensions have one size, or a claim that takes one for the other would pass
-    rows = _rows(columns)
-    others = sorted(found - {size for size in found if str(size) in "MN"}, key=str)
-    sizes = {
-        size: rows if str(size) == "M" else columns
-        for size in sorted(found | {_ANY}, key=str)
-    }
-    sizes |= dict(
-        zip(others, (size for size in count(columns + 1) if size != rows), strict=False)
-    )
-    writer = Explicit(defs, sizes)
-    return [(writer, choice) for choice in patterns(letters, sizes)]
+    ranges = index_ranges(*map(rename_bound, expressions))
+    free = sorted(free_letters(lhs) | free_letters(rhs), key=str)
+    letters = {letter: ranges.get(letter, _ANY) for letter in free}
+    for columns in lengths:
+        writer = Explicit(defs, _sizes(expressions, columns))
+        for indices in patterns(letters, writer.sizes):
+            sides = [writer.entry(side, indices) for side in (lhs, rhs)]
+            numbers = {**writer.sizes, **indices}
+            del numbers[_ANY]
+            yield numbers, sides, meet
 
 
 def _dims(e):
-    """Symbols that are dimensions: ranges of sums, shapes of tensors, and every positive integer symbol left."""
-    yield from (limit[2] for part in e.atoms(Sum) for limit in part.limits)
-    for part in e.atoms(Indexed):
-        yield from part.base.shape or ()
-    letters = {
-        letter for part in e.atoms(Indexed, KroneckerDelta) for letter in part.args
-    }
-    bound = {limit[0] for part in e.atoms(Sum) for limit in part.limits}
-    yield from (
-        symbol for symbol in e.atoms(Symbol) - letters - bound if symbol.is_integer
-    )
+    """The dimensions in an expression: its whole numbers but the letters of indices."""
+    entries = e.atoms(Indexed, KroneckerDelta)
+    letters = {index for entry in entries for index in entry.args}
+    letters |= {limit[0] for part in e.atoms(Sum) for limit in part.limits}
+    return {symbol for symbol in e.atoms(Symbol) - letters if symbol.is_integer}
 
 
 def _is_zero(e):
@@ -406,30 +303,24 @@ def _is_zero(e):
 
 def _settled(e):
     """The expression with the radicands inside opaque functions factored, so that equal arguments look equal."""
-    if not e.args:
+    e = with_parts(e, _settled)
+    if not isinstance(e, Opaque):
         return e
-    parts = [_settled(part) for part in e.args]
-    if isinstance(e, Opaque):
-        roots = {part for part in parts[0].atoms(Pow) if part.exp == S.Half}
-        parts = [
-            parts[0].xreplace(
-                {
-                    root: sympy.sqrt(sympy.factor(sympy.expand(root.base)))
-                    for root in roots
-                }
-            )
-        ]
-    return e.func(*parts)
+    roots = {part for part in e.args[0].atoms(Pow) if part.exp == S.Half}
+    factored = {
+        root: sympy.sqrt(sympy.factor(sympy.expand(root.base))) for root in roots
+    }
+    return e.func(e.args[0].xreplace(factored))
 
 
-def _same(sides):
-    """Whether two scalar sides are one identity; where a derivative is a limit, one value at every point."""
-    if not _limits(sides):
-        return _is_zero(sides[0] - sides[1])
-    points = list(_compared(sides, random.Random(0)))
-    return bool(points) and not any(
-        _apart(left, right, sides) for _, left, right in points
-    )
+def _same(sides, meet):
+    """Whether two scalar sides are one identity; of derivatives of branches, whether their values are equal."""
+    if _is_zero(sides[0] - sides[1]):
+        return True
+    if meet or not any(side.has(*BRANCHED) for side in sides):
+        return False
+    points = list(_compared(sides, random.Random(0), meet))
+    return bool(points) and not any(map(_apart, points))
 
 
 def check_fixed(
@@ -437,8 +328,8 @@ def check_fixed(
 ) -> int:
     """Check lhs = rhs for rows of the given lengths, entry by entry, as identities in every input.
 
-    Derivatives of what has branches are compared at points instead, those where two branches meet included; where there
-    is no point at which both sides have a value, the entry fails.
+    Derivatives of what has branches are compared at points as well; where there is no point at which both sides have a
+    value, the entry fails.
 
     The number of rows M is another one at each length: 3 for rows of 2, 1 for rows of 3, 2 for rows of 4.
 
@@ -446,106 +337,51 @@ def check_fixed(
     Returns:  the number of entries checked
     Raises:   AssertionError naming the sizes and indices of an entry that differs; ValueError for sizes below 1
     """
-    lhs, rhs = (
-        check_branches(check_expression(name, side))
-        for name, side in (("lhs", lhs), ("rhs", rhs))
-    )
-    defs = check_defs(defs)
-    sizes, checked = _check_sizes(sizes), 0
+    checked = 0
     with evaluate(True):
-        for columns in sizes:
-            for writer, choice in _situations(lhs, rhs, defs, columns):
-                both = [writer.entry(side, choice) for side in (lhs, rhs)]
-                if not _same(both):
-                    rows = (
-                        f", M = {_rows(columns)}"
-                        if any(str(size) == "M" for size in writer.sizes)
-                        else ""
-                    )
-                    at = ", ".join(
-                        f"{letter} = {place}" for letter, place in choice.items()
-                    )
-                    where = f"rows of length {columns}{rows}{f' at {at}' if at else ''}"
-                    raise AssertionError(f"{lhs} = {rhs} fails for {where}")
-                checked += 1
+        for numbers, sides, meet in _entries(lhs, rhs, defs, sizes):
+            if not _same(sides, meet):
+                where = ", ".join(f"{name} = {n}" for name, n in numbers.items())
+                raise AssertionError(f"{lhs} = {rhs} fails for rows at {where}")
+            checked += 1
     return checked
 
 
 def counterexample(
-    lhs: Expr,
-    rhs: Expr,
-    defs: Defs | None = None,
-    sizes: Iterable[int] = (2, 3, 1, 4),
-    seed: int = 0,
+    lhs: Expr, rhs: Expr, defs: Defs | None = None
 ) -> Counterexample | None:
     """A point where lhs and rhs differ, found among rational points at small sizes; None when none is found."""
-    lhs, rhs = (
-        check_branches(check_expression(name, side))
-        for name, side in (("lhs", lhs), ("rhs", rhs))
-    )
-    defs = check_defs(defs)
-    draw = random.Random(seed)
-    sizes = _check_sizes(sizes)
+    draw = random.Random(0)
     with evaluate(True):
-        for columns in sizes:
-            for writer, choice in _situations(lhs, rhs, defs, columns):
-                sides = [writer.entry(side, choice) for side in (lhs, rhs)]
-                found = _differ(sides, draw)
-                if found:
-                    named = {
-                        size: n for size, n in writer.sizes.items() if size != _ANY
-                    }
+        for numbers, sides, meet in _entries(lhs, rhs, defs, (2, 3, 1, 4)):
+            for point in _compared(sides, draw, meet):
+                if _apart(point):
                     functions = {part for side in sides for part in side.atoms(Opaque)}
-                    return Counterexample(
-                        named,
-                        choice,
-                        *found,
-                        tuple(sorted({one.stands_for() for one in functions})),
-                    )
+                    words = {function.stands_for() for function in functions}
+                    return Counterexample(numbers, *point, tuple(sorted(words)))
     return None
 
 
-def _differ(sides, draw):
-    return next(
-        (found for found in _compared(sides, draw) if _apart(*found[1:], sides)), None
-    )
+def _apart(point):
+    _, left, right = point
+    return abs((left - right).evalf(30)) > 10**-20 * (1 + abs(left.evalf(30)))
 
 
-def _limits(sides):
-    """Whether a derivative is left in the sides, as a limit."""
-    return any(side.has(Partial) for side in sides)
-
-
-def _apart(left, right, sides):
-    within = Rational(1, 10 ** (9 if _limits(sides) else 20))
-    return abs((left - right).evalf(30)) > within * (1 + abs(left.evalf(30)))
-
-
-def _compared(sides, draw):
-    """(values, left, right) at points; where a side is infinite, not real or no limit, the claim says nothing."""
-    for values in _points(sides, draw):
+def _compared(sides, draw, meet):
+    """(values, left, right) at points; where a side is infinite or not real, the claim says nothing."""
+    sides = list(map(concrete, sides))
+    for values in _points(sides, draw, meet):
         look()
-        if not all(_is_real(side, values) for side in sides):
-            continue
-        if _limits(sides):
-            both = [_number(side, values) for side in sides]
-            # what is left of a step that should be 0 is cut off
-            both = [
-                number if number is None else number.round(20).evalf(30)
-                for number in both
-            ]
-        else:
-            both = [concrete(side).xreplace(values) for side in sides]
-        if all(number is not None and number.evalf(30).is_real for number in both):
-            yield values, *both
+        if all(_is_real(side, values) for side in sides):
+            left, right = (side.xreplace(values) for side in sides)
+            if left.evalf(30).is_real and right.evalf(30).is_real:
+                yield values, left, right
 
 
 def _is_real(e, values):
     """Whether no root in e is taken of a negative number, where SymPy would go on with complex ones."""
     roots = [part.base for part in e.atoms(Pow) if not part.exp.is_integer]
-    return all(
-        concrete(base).xreplace(values).is_nonnegative is not False for base in roots
-    )
+    return all(base.xreplace(values).is_nonnegative is not False for base in roots)
 
 
 def _rational(symbol, draw):

@@ -10,17 +10,17 @@
     latex               the display of both ends, line by line
 
 and, where they are needed: names, {identifier: name}, for names that are no identifiers or stand for two things;
-holds_where, as of Equation; evaluate, true where SymPy's evaluation is on as the text is read.
+holds_where, as of Equation.
 
-The text is SymPy's. A name that is not declared is a letter that a sum runs over. Where the tree of an expression is
-not what operators make of it, it is written as Add(...), Mul(...) or Pow(...), so that what is read is what was typed.
+The text is SymPy's, read with its evaluation off. A name that is not declared is a letter that a sum runs over. Where
+the tree of an expression is not what operators make of it, it is written as Add(...), Mul(...) or Pow(...), so that
+what is read is what was typed.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from itertools import chain, count
 from keyword import iskeyword
 
 import sympy
@@ -41,7 +41,7 @@ from sympy.printing.str import StrPrinter
 from .chains import DEFINITION, Equation
 from .definitions import Defs, numbered
 from .elementary import sigmoid
-from .notation import Local, Partial, without_ones
+from .notation import INDEX, Local, Partial, with_letters, without_ones
 from .opaque import Opaque, derivative, opaque
 
 FUNCTION = "function"
@@ -56,30 +56,28 @@ VOCABULARY |= {
     "derivative": derivative,
     "sigmoid": sigmoid,
 }
-BOUND = "rstuv"
-_OPERATION = re.compile(r"\b(Add|Mul|Pow)\(")
 
 
 # an expression as text
 
 
 class Typed(StrPrinter):
-    """An expression as text. Args: identifiers: {symbol, tensor or function: its name in the text}; as_typed: whether
-    the text is read with SymPy's evaluation off"""
+    """An expression as it was typed. Args: identifiers: {symbol, tensor or function: its name in the text}"""
 
     printmethod = "_typed"  # no object of SymPy prints itself
 
-    def __init__(self, identifiers, as_typed):
-        super().__init__(
-            {"sympy_integers": True, "order": "none" if as_typed else None}
-        )
-        self.identifiers, self.as_typed, self.bound = identifiers, as_typed, {}
+    def __init__(self, identifiers):
+        super().__init__({"order": "none"})
+        self.identifiers = identifiers
+
+    def line(self, parts) -> str:
+        """A chain "start = end"; what a sum runs over gets names that nothing else has."""
+        taken = {*self.identifiers.values(), *VOCABULARY}
+        sides = [with_letters(e, taken, own=False) for e in parts]
+        return " = ".join(map(self.doprint, sides))
 
     def _print_Symbol(self, e):
-        return self.identifiers[e]
-
-    def _print_Dummy(self, e):
-        return self.bound[e]
+        return self.identifiers.get(e, e.name)
 
     def _print_Indexed(self, e):
         return f"{self.identifiers[e.base]}[{self.stringify(e.indices, ', ')}]"
@@ -95,19 +93,8 @@ class Typed(StrPrinter):
     _print_Half = _print_Rational
 
     def _print_Sum(self, e):
-        taken = {*self.identifiers.values(), *self.bound.values(), *VOCABULARY}
-        free = (
-            name
-            for name in chain(BOUND, map("r{}".format, count(1)))
-            if name not in taken
-        )
-        dummies = [limit[0] for limit in e.limits if limit[0].is_Dummy]
-        self.bound |= dict(zip(reversed(dummies), free, strict=False))
         limits = [f"({self.stringify(limit, ', ')})" for limit in e.limits]
-        text = f"Sum({self._print(without_ones(e.function))}, {', '.join(limits)})"
-        for letter in dummies:
-            del self.bound[letter]
-        return text
+        return f"Sum({self._print(without_ones(e.function))}, {', '.join(limits)})"
 
     def _called(self, e):
         return f"{type(e).__name__}({self.stringify(e.args, ', ')})"
@@ -117,14 +104,14 @@ class Typed(StrPrinter):
     def _print_Local(self, e):
         f, v, held = e.args
         text = f"Local({self._print(f)}, {self._print(v)}"
-        names = "".join(f"{self.identifiers[name]}, " for name in held)
-        return text + (f", [{names.removesuffix(', ')}])" if held else ")")
+        names = ", ".join(self.identifiers[name] for name in held)
+        return text + (f", [{names}])" if held else ")")
 
     def _print_Function(self, e):
         name = type(e).__name__
         if isinstance(e, Opaque):
-            name = self.identifiers[_function(e)]
-            for _ in range(getattr(e, "order", 0)):
+            name = self.identifiers[FUNCTION, e.letter]
+            for _ in range(e.order):
                 name = f"derivative({name})"
         elif name not in VOCABULARY:
             raise ValueError(
@@ -135,8 +122,6 @@ class Typed(StrPrinter):
     # sums, products and powers as they were typed
 
     def _print_Add(self, e, order=None):
-        if not self.as_typed:
-            return super()._print_Add(e)
         if len(e.args) == 2 and not _numbers(e):
             first, second = e.args
             positive = _negated(second)
@@ -147,8 +132,6 @@ class Typed(StrPrinter):
         return self._called(e)
 
     def _print_Mul(self, e):
-        if not self.as_typed:
-            return super()._print_Mul(e)
         positive = _negated(e)
         if positive is not None:
             return f"-{self._second(positive)}"
@@ -162,8 +145,6 @@ class Typed(StrPrinter):
         return self._called(e)
 
     def _print_Pow(self, e, rational=False):
-        if not self.as_typed:
-            return super()._print_Pow(e)
         base, exponent = e.args
         if exponent is S.Half:
             return f"sqrt({self._print(base)})"
@@ -201,16 +182,11 @@ def _negated(e):
         return -e if e < 0 else None
     if not e.is_Mul or e.args[0] != -1 or _numbers(e):
         return None
-    positive = e.args[1] if len(e.args) == 2 else Mul(*e.args[1:], evaluate=False)
+    positive = Mul(*e.args[1:], evaluate=False)
     return positive if -positive == e else None
 
 
 # the names of an entry
-
-
-def _function(e):
-    """What an applied function is declared as: the function of a sequence, the letter of an opaque function."""
-    return (FUNCTION, e.letter) if isinstance(e, Opaque) else e.func
 
 
 def _names(e: Basic) -> set:
@@ -221,54 +197,40 @@ def _names(e: Basic) -> set:
         return {e}.union(*map(_names, e.shape or ()))
     if isinstance(e, Symbol):
         return {e}
-    parts = e.args[:2] if isinstance(e, Local) else e.args
-    names = set().union(*map(_names, parts))
-    if isinstance(e, Opaque) and type(e).stand_in is not Opaque.stand_in:
-        raise ValueError(f"{e}: a stand-in of its own has no text")
-    return names | {_function(e)} if isinstance(e, Opaque) else names
+    names = set().union(*map(_names, e.args[:2] if isinstance(e, Local) else e.args))
+    return names | {(FUNCTION, e.letter)} if isinstance(e, Opaque) else names
 
 
-def _text_of(name) -> str:
-    """A name without what is declared of it."""
-    if isinstance(name, tuple):
-        return name[1]
-    return getattr(name, "__name__", "") or str(getattr(name, "label", name))
+def _spelling(name) -> str:
+    return name[1] if isinstance(name, tuple) else str(getattr(name, "label", name))
 
 
 def _group(name) -> str:
     """What is declared of a name: its assumptions, or that it is a function."""
     if isinstance(name, tuple):
         return FUNCTION
-    assumptions = getattr(name, "label", name)._assumptions_orig
-    return ", ".join(
-        f"{'' if holds else 'not '}{word}"
-        for word, holds in sorted(assumptions.items())
-    )
-
-
-def _order(name):
-    return _text_of(name), _group(name)
+    return ", ".join(sorted(getattr(name, "label", name)._assumptions_orig))
 
 
 def _identifiers(names) -> dict:
     """{name: its identifier}, each of one name alone."""
     identifiers = {}
-    for name in sorted(names, key=_order):
-        text = _text_of(name).replace("'", "_prime")
+    for name in sorted(names, key=lambda name: (_spelling(name), _group(name))):
+        text = _spelling(name).replace("'", "_prime")
         if not text.isidentifier():
-            raise ValueError(f"{_text_of(name)}: is no identifier, and has none")
+            raise ValueError(f"{_spelling(name)}: is no identifier, and has none")
         while iskeyword(text) or text in VOCABULARY or text in identifiers.values():
             text += "_"
         identifiers[name] = text
     return identifiers
 
 
-def _declared(identifiers, write) -> dict:
+def _declared(identifiers) -> dict:
     """{what is declared: the names it is declared of}."""
     groups: dict[str, list[str]] = {}
     for name, text in identifiers.items():
         if isinstance(name, IndexedBase):
-            text += f"[{write.stringify(name.shape or (), ', ')}]"
+            text += f"[{', '.join(identifiers[size] for size in name.shape or ())}]"
         groups.setdefault(_group(name), []).append(text)
     return {group: ", ".join(sorted(groups[group])) for group in sorted(groups)}
 
@@ -283,63 +245,37 @@ def entry(equation: Equation, page: str) -> dict:
     Returns: a dictionary for JSON, see the module; `equation_of` makes the equation of it again
     Raises:  ValueError for what has no text, or where the text does not give the equation again
     """
-    texts = [_entry(equation, page, as_typed) for as_typed in (True, False)]
-    if not _OPERATION.search("".join(texts[0]["equation"] + texts[0]["definitions"])):
-        texts.pop()
-    for written in reversed(texts):
-        read = equation_of(equation.label, written)
-        if same(read, equation):
-            return written | {"latex": read.ends().latex().splitlines()}
-    raise ValueError(
-        f"{equation.label}: its text does not give the equation again: {texts[0]['equation']}"
-    )
-
-
-def _entry(equation, page, as_typed):
     lines = definitions_of(equation)
     parts = [e for line in (*lines, *equation.chains) for e in line]
     identifiers = _identifiers(set().union(*map(_names, parts)))
-    odd = {
-        text: _text_of(name)
-        for name, text in identifiers.items()
-        if text != _text_of(name)
-    }
     labels = {
-        name.label: text
-        for name, text in identifiers.items()
-        if isinstance(name, IndexedBase)
+        e.label: identifiers[e] for e in identifiers if isinstance(e, IndexedBase)
     }
-    with evaluate(not as_typed):
-        write = Typed(labels | identifiers, as_typed)
+    ends = 1 if equation.kind == DEFINITION else None
+    with evaluate(False):
+        write = Typed(labels | identifiers)
         written = {
             "claim": equation.claim,
             "kind": equation.kind,
             "page": page,
-            "symbols": _declared(identifiers, write),
-            "names": odd,
-            "evaluate": not as_typed,
-            "definitions": [_line(write, line) for line in lines],
-            **_stated(equation, write),
+            "symbols": _declared(identifiers),
+            "names": {
+                text: _spelling(name)
+                for name, text in identifiers.items()
+                if text != _spelling(name)
+            },
+            "definitions": [write.line(line) for line in lines],
+            "equation": [write.line(chain[:ends]) for chain in equation.chains],
+            "holds_where": equation.holds_where,
         }
     always = {"symbols", "definitions"}
-    return {key: value for key, value in written.items() if value or key in always}
-
-
-def _stated(equation, write):
-    """What an equation says, in names that are declared."""
-    of_definition = equation.kind == DEFINITION
-    stated = {
-        "equation": [
-            _line(write, chain[:1] if of_definition else chain)
-            for chain in equation.chains
-        ],
-        "holds_where": equation.holds_where,
-    }
-    return {key: value for key, value in stated.items() if value}
-
-
-def _line(write, parts):
-    return " = ".join(map(write.doprint, parts))
+    written = {key: value for key, value in written.items() if value or key in always}
+    read = equation_of(equation.label, written)
+    if not same(read, equation):
+        raise ValueError(
+            f"{equation.label}: its text does not give the equation again: {written['equation']}"
+        )
+    return written | {"latex": read.ends().latex().splitlines()}
 
 
 def definitions_of(equation: Equation) -> list[tuple[Expr, Expr]]:
@@ -368,7 +304,7 @@ class _OwnLetters(ast.NodeTransformer):
         if letter in self.scope:
             return
         own = f"{letter}#{len(self.scope)}"
-        self.scope[own] = Dummy(letter, integer=True, positive=True)
+        self.scope[own] = Dummy(letter, **INDEX)
         for node in ast.walk(call):
             if isinstance(node, ast.Name) and node.id == letter:
                 node.id = own
@@ -385,36 +321,27 @@ def _local(f, v, held=()):
     return Local(f, v, [getattr(name, "label", name) for name in held])
 
 
-READ = VOCABULARY | {"Sum": _sum, "Local": _local}
-
-
 def _read(text, scope) -> Expr:
     tree = _OwnLetters(scope).visit(ast.parse(text, mode="eval"))
     return sympify(eval(compile(tree, text, "eval"), {"__builtins__": {}}, scope))  # noqa: S307 - the package's own text
 
 
 def _scope(written) -> dict:
-    names, scope = written.get("names", {}), dict(READ)
-    tensors = []
+    """What the names of an entry are."""
+    names, tensors = written.get("names", {}), []
+    scope = VOCABULARY | {"Sum": _sum, "Local": _local}
     for group, declared in written["symbols"].items():
-        assumptions = {
-            word.removeprefix("not "): word[:4] != "not "
-            for word in group.split(", ")
-            if word
-        }
-        for item in re.findall(r"\w+(?:\[[^]]*\])?", declared):
-            text, *shape = item.removesuffix("]").split("[")
+        assumptions = dict.fromkeys(filter(None, group.split(", ")), True)
+        for text, shape in re.findall(r"(\w+)(\[[^]]*\])?", declared):
             name = names.get(text, text)
             if shape:
-                tensors.append((text, name, shape[0], assumptions))
+                tensors.append((text, name, shape, assumptions))
             elif group == FUNCTION:
                 scope[text] = opaque(name)
             else:
                 scope[text] = Symbol(name, **assumptions)
     for text, name, shape, assumptions in tensors:
-        sizes = (
-            tuple(_read(size, scope) for size in shape.split(", ")) if shape else None
-        )
+        sizes = tuple(_read(size, scope) for size in re.findall(r"\w+", shape)) or None
         scope[text] = IndexedBase(name, shape=sizes, **assumptions)
     return scope
 
@@ -424,26 +351,27 @@ def equation_of(label: str, written: dict) -> Equation:
 
     Raises:  NameError for a name that is neither declared nor summed over
     """
-    with evaluate(written.get("evaluate", False)):
-        scope = _scope(written)
-        defs = Defs()
+    with evaluate(False):
+        scope, defs = _scope(written), Defs()
+
+        def read(line):
+            return tuple(_read(side, scope) for side in line.split(" = "))
+
         for line in written["definitions"]:
-            head, formula = (_read(side, scope) for side in line.split(" = "))
+            head, formula = read(line)
             defs[head] = formula
-        return _equation(label, written, defs, scope)
-
-
-def _equation(label, written, defs, scope):
-    chains = [
-        tuple(_read(side, scope) for side in line.split(" = "))
-        for line in written["equation"]
-    ]
-    if written["kind"] == DEFINITION:
-        chains = [defs.line(*heads) for heads in chains]
-    more = {
-        key: written[key] for key in ("claim", "kind", "holds_where") if key in written
-    }
-    return Equation(label=label, chains=tuple(chains), defs=defs, **more)
+        chains = [read(line) for line in written["equation"]]
+        if written["kind"] == DEFINITION:
+            chains = [defs.line(*heads) for heads in chains]
+        where = written.get("holds_where", "")
+        return Equation(
+            label,
+            written["claim"],
+            tuple(chains),
+            defs,
+            kind=written["kind"],
+            holds_where=where,
+        )
 
 
 # whether two equations are one

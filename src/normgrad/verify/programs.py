@@ -411,7 +411,7 @@ class _Execution:
         points = [at for at in points if isinstance(at, Counterexample)]
         point = self._point((2, 3))
         if points:
-            sizes = [points[0].sizes.get(size, 2) for size in (M, N)]
+            sizes = [points[0].numbers.get(size, 2) for size in (M, N)]
             point = self._point(sizes, points[0].values)
         try:
             values = self._results(point)

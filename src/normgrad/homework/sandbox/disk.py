@@ -17,7 +17,7 @@ OFFERED = (
     "normgrad.checks", "normgrad.checks.finite_difference", "normgrad.checks.tolerance", "normgrad.checks.cases",
     "normgrad.symbolic",
     *(f"normgrad.symbolic.{name}" for name in (
-        "adjoint admission calculus chains codegen conditions definitions elementary labelling "
+        "adjoint admission calculus chains codegen conditions definitions elementary "
         "measured normal_form notation opaque patience proof registry render signs steps symbols trace "
         "witness written".split()
     )),

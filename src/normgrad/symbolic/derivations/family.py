@@ -58,16 +58,16 @@ def formulas(place: Placement, where: Callable[..., Any]) -> tuple[Expr, Expr]:
 
 def branches() -> dict[str, Branch]:
     """{name: every piece of every place of eps}."""
-    found = {}
+    pieces = {}
     for place in PLACEMENTS.values():
         sides = {
             True: formulas(place, lambda edge, a, b: a),
             False: formulas(place, lambda edge, a, b: b),
         }
-        found |= {
+        pieces |= {
             piece.name: Branch(piece, *sides[piece.edge]) for piece in place.pieces
         }
-    return found
+    return pieces
 
 
 def operator(denominator: Expr, factor: Expr) -> Defs:
@@ -108,16 +108,6 @@ def computed(placement: str) -> Defs:
         )
 
 
-def _residual(defs):
-    both = Partial(loss, residual[i, j]), Partial(loss, x[i, j])
-    yield proved(
-        "norm-dresidual",
-        "Input and residual have one gradient: they enter as a sum.",
-        defs,
-        *both,
-    )
-
-
 def equations():
     """The equations labelled norm-...: the operator, and its dx for every place of eps."""
     for branch in branches().values():
@@ -153,7 +143,13 @@ def equations():
                 dw[j],
                 db[j],
             )
-            yield from _residual(defs)
+            yield proved(
+                "norm-dresidual",
+                "Input and residual have one gradient: they enter as a sum.",
+                defs,
+                Partial(loss, residual[i, j]),
+                Partial(loss, x[i, j]),
+            )
         yield definition(
             f"norm-denominator-{piece.name}",
             f"The denominator and its factor with eps {piece.words}.",
