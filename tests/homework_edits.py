@@ -73,14 +73,6 @@ def edits(node):
                     yield part, ast.Name(name, part.ctx)
 
 
-class _Replaced(ast.NodeTransformer):
-    def __init__(self, target, replacement):
-        self.target, self.replacement = target, replacement
-
-    def visit(self, node):
-        return self.replacement if node is self.target else self.generic_visit(node)
-
-
 def edited_texts(task):
     """The texts of a module in which one node of a task's code is another, with the line that changed."""
     text = solutions.solution(task.homework)
@@ -91,15 +83,15 @@ def edited_texts(task):
             continue
         for target, replacement in edits(node):
             body = [*tree.body]
-            body[at] = _Replaced(target, replacement).visit(copy.deepcopy(node))
-            body[at] = _with(node, target, replacement)
+            body[at] = with_edit(node, target, replacement)
             own = ast.unparse(ast.Module(body, []))
             before = ast.unparse(tree).split("\n")
             changed = [row for row in own.split("\n") if row not in before]
             yield own, (changed or [""])[0].strip()
 
 
-def _with(node, target, replacement):
+def with_edit(node, target, replacement):
+    """A copy of a tree with another node in the place of one of its nodes."""
     memo = {id(target): copy.deepcopy(replacement)}
     return copy.deepcopy(node, memo)
 

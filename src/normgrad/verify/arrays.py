@@ -124,6 +124,15 @@ def in_words(shape: Iterable[Expr]) -> str:
     return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
 
 
+def check_shape(shape: Sequence[Expr]) -> None:
+    """Refuse an axis of another size than 1, M and N, and more axes than there are letters."""
+    for size in shape:
+        if size not in (*SIZES, *state().sizes):
+            raise NotRead(f"an axis of {size} entries, neither 1, M nor N")
+    if len(shape) > len(AXES):
+        raise NotRead(f"an array of {len(shape)} axes")
+
+
 class Memory:
     """The entries that an array shares with its views.
 
@@ -132,11 +141,7 @@ class Memory:
     """
 
     def __init__(self, shape, e, library, dtype, kind="float", cell=False):
-        for size in shape:
-            if size not in (*SIZES, *state().sizes):
-                raise NotRead(f"an axis of {size} entries, neither 1, M nor N")
-        if len(shape) > len(AXES):
-            raise NotRead(f"an array of {len(shape)} axes")
+        check_shape(shape)
         self.shape, self.e, self.library, self.dtype = tuple(shape), e, library, dtype
         self.kind, self.cell, self.fixed, self.argument = kind, cell, "", False
         self.written, self.changed = True, False
@@ -415,6 +420,9 @@ ARITHMETIC: dict[str, Callable[[Expr, Expr], Expr]] = {
 }
 
 
+LOGIC = {"BitAnd": mul, "BitOr": lambda p, q: p + q - p * q}
+
+
 def arithmetic(operation: str, a: Any, b: Any) -> Any:
     """a + b and the like, of arrays and numbers.
 
@@ -424,19 +432,13 @@ def arithmetic(operation: str, a: Any, b: Any) -> Any:
         return matmul(a, b)
     if is_number(a) and is_number(b):
         return _of_numbers(operation, a, b)
-    if operation in ("BitAnd", "BitOr"):
-        return both(operation, a, b)
+    kinds = [getattr(value, "kind", "int") for value in (a, b)]
+    if operation in LOGIC and kinds == ["bool", "bool"]:
+        return elementwise(LOGIC[operation], a, b, kind="bool")
     if operation not in ARITHMETIC:
         raise NotRead(f"{operation} of arrays")
-    truths = [v for v in (a, b) if isinstance(v, Array) and v.kind == "bool"]
-    numbers = [v for v in (a, b) if isinstance(v, Array) and v.kind == "float"]
-    numbers += [v for v in (a, b) if isinstance(v, Scalar) and v.kind == "float"]
-    if truths and not (operation == "Mult" and numbers):
+    if "bool" in kinds and not (operation == "Mult" and "float" in kinds):
         raise NotRead(f"{operation} of truth values, which count as integers")
-    if operation == "Pow" and isinstance(b, Array):
-        raise NotRead("a power whose exponent is an array")
-    if operation == "Pow" and isinstance(b, Scalar) and not b.e.is_number:
-        raise NotRead("a power whose exponent depends on sizes or values")
     return elementwise(ARITHMETIC[operation], a, b)
 
 
@@ -460,15 +462,6 @@ def _of_numbers(operation, a, b):
     if operation == "Div":
         kind = "float"
     return number(ARITHMETIC[operation](plain(a), plain(b)), kind)
-
-
-def both(operation: str, a: Any, b: Any) -> Array:
-    """a & b, a | b of truth values."""
-    if not all(isinstance(v, Array) and v.kind == "bool" for v in (a, b)):
-        raise NotRead(f"{operation} of what are no truth values")
-    if operation == "BitAnd":
-        return elementwise(lambda p, q: p * q, a, b, kind="bool")
-    return elementwise(lambda p, q: p + q - p * q, a, b, kind="bool")
 
 
 def negative(a: Any) -> Any:
@@ -495,12 +488,10 @@ def chosen(condition: Any, a: Any, b: Any) -> Array:
     """where(condition, a, b)."""
     if not isinstance(condition, Array) or condition.kind != "bool":
         raise NotRead("where of a condition that is no comparison of values")
-    sides = [v for v in (a, b) if isinstance(v, Array)]
-    sides += [v for v in (a, b) if isinstance(v, Scalar) and v.kind == "float"]
-    for side in sides:
+    for side in (a, b):
         if isinstance(side, Array):
             floats(side, "where")
-    if not sides:
+    if "float" not in [getattr(side, "kind", "int") for side in (a, b)]:
         raise NotRead("where of integers")
     return elementwise(lambda h, p, q: h * p + (1 - h) * q, condition, a, b)
 
@@ -583,49 +574,36 @@ def _check_whole(part, size):
         raise NotRead("a part of an array")
 
 
+def sizes_of(shape: Sequence[Any]) -> list[Expr]:
+    """The sizes of a shape as expressions."""
+    if not all(map(is_number, shape)):
+        raise NotRead("a shape that holds no plain sizes")
+    return list(map(plain, shape))
+
+
 def reshaped(a: Array, shape: Sequence[Any]) -> Array:
     """The entries in another shape, where only axes of one entry come and go."""
-    if any(not is_number(size) for size in shape):
-        raise NotRead("a shape that holds no plain sizes")
-    sizes = [plain(size) for size in shape]
+    sizes, count = sizes_of(shape), sympy.prod(a.shape)
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = -count / sympy.prod(sizes)
     kept = [axis for axis in range(a.ndim) if a.shape[axis] != 1]
-    if sizes.count(-1) > 1:
-        raise Wrong("a shape with two sizes -1")
-    if -1 in sizes:
-        missing = [a.shape[axis] for axis in kept]
-        for size in sizes:
-            if size in (ONE, S.NegativeOne):
-                continue
-            if size not in missing:
-                raise Wrong(f"{in_words(a.shape)} reshaped to {in_words(sizes)}")
-            missing.remove(size)
-        if len(missing) > 1:
-            raise NotRead("two axes joined by reshape")
-        sizes[sizes.index(-1)] = missing[0] if missing else ONE
     if [size for size in sizes if size != 1] != [a.shape[axis] for axis in kept]:
-        joined = sympy.prod(sizes) == sympy.prod(a.shape)
         words = f"{in_words(a.shape)} reshaped to {in_words(sizes)}"
-        raise NotRead(words) if joined else Wrong(words)
+        raise NotRead(words) if sympy.prod(sizes) == count else Wrong(words)
     old = iter(kept)
     view = moved(a, [None if size == 1 else next(old) for size in sizes])
     return perhaps_view(a, like(a, view.shape, view.e))
 
 
-def expanded(a: Array, shape: Sequence[Any], minus_one: bool = False) -> Array:
-    """A view that is broadcast to a shape; with minus_one, -1 keeps a size, as in torch."""
-    if any(not is_number(size) for size in shape):
-        raise NotRead("a shape that holds no plain sizes")
-    own = (ONE,) * (len(shape) - a.ndim) + a.shape
-    sizes = [plain(size) for size in shape]
-    if minus_one and len(own) == len(sizes):
-        sizes = [s if s != -1 else mine for s, mine in zip(sizes, own, strict=True)]
+def expanded(a: Array, shape: Sequence[Any]) -> Array:
+    """A view that is broadcast to a shape."""
+    sizes = sizes_of(shape)
+    check_shape(sizes)
     if broadcast(a.shape, sizes) != tuple(sizes):
         raise Wrong(f"{in_words(a.shape)} broadcast to {in_words(sizes)}")
-    added = len(sizes) - a.ndim
-    axes = [None] * added + [
-        own if sizes[added + axis] == a.shape[axis] else None
-        for axis, own in enumerate(a.axes)
-    ]
+    axes = [None] * (len(sizes) - a.ndim)
+    for own, mine, size in zip(a.axes, a.shape, sizes[len(axes) :], strict=True):
+        axes.append(own if size == mine else None)
     return Array(a.memory, sizes, axes, a.turns)
 
 
@@ -678,37 +656,32 @@ def matmul(a: Any, b: Any) -> Array:
 
 def einsum(text: Any, *arrays: Any) -> Array:
     """The sum over every letter that the result has not."""
-    if not isinstance(text, str) or "." in text or not arrays:
-        raise NotRead("einsum in another form than letters and arrays")
-    operands, arrow, result = text.replace(" ", "").partition("->")
+    if not isinstance(text, str) or "." in text or "->" not in text or not arrays:
+        raise NotRead("einsum in another form than letters, -> and arrays")
+    operands, _, result = text.replace(" ", "").partition("->")
     names = operands.split(",")
-    if len(names) != len(arrays):
-        raise Wrong(f"einsum {text} of {len(arrays)} arrays")
-    if not arrow:
-        result = "".join(
-            sorted(c for c in set(operands) - {","} if operands.count(c) == 1)
-        )
+    if [floats(a, "einsum").ndim for a in arrays] != list(map(len, names)):
+        shapes = ", ".join(in_words(a.shape) for a in arrays)
+        raise Wrong(f"einsum {text} of the shapes {shapes}")
     letters = {c: Dummy("r", integer=True, positive=True) for c in operands}
     sizes, product = {}, ONE
     for a, own in zip(arrays, names, strict=True):
-        if floats(a, "einsum").ndim != len(own):
-            raise Wrong(f"einsum {text}: {own} of an array with {a.ndim} axes")
         for c, size in zip(own, a.shape, strict=True):
             if sizes.setdefault(c, size) != size:
                 raise Wrong(f"einsum {text}: {c} is {sizes[c]} and {size}")
         product *= a.e.xreplace({a.letter(k): letters[c] for k, c in enumerate(own)})
     if len(set(result)) < len(result) or not set(result) <= set(sizes):
         raise Wrong(f"einsum {text}")
+    dtypes = {a.dtype for a in arrays}
     if len({a.library for a in arrays}) > 1:
         raise NotRead("a product of a NumPy array with a torch tensor")
-    if arrays[0].library == "torch" and len({a.dtype for a in arrays}) > 1:
+    if arrays[0].library == "torch" and len(dtypes) > 1:
         raise NotRead("a product of tensors of two dtypes, which torch refuses")
     for c, size in sizes.items():
         if c not in result and size != 1:
             product = Sum(product, (letters[c], 1, size))
-    new = {letters[c]: AXES[len(result) - 1 - k] for k, c in enumerate(result)}
-    dtypes = {a.dtype for a in arrays}
+    axes = {letters[c]: AXES[len(result) - 1 - k] for k, c in enumerate(result)}
     dtype = dtypes.pop() if len(dtypes) == 1 else "mixed"
     shape = [sizes[c] for c in result]
-    new = array(shape, product.xreplace(new), arrays[0].library, dtype)
+    new = array(shape, product.xreplace(axes), arrays[0].library, dtype)
     return perhaps_view(arrays[0], new) if set(result) == set(operands) else new

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import sys
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import sympy
@@ -108,23 +108,20 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
 def library_of(program: Any) -> str:
     """ "torch" for an autograd Function and for what names torch, else "numpy"."""
     if isinstance(program, str):
-        nodes = list(ast.walk(ast.parse(program)))
-        names = {n.module for n in nodes if isinstance(n, ast.ImportFrom)}
-        names |= {n.name for n in nodes if isinstance(n, ast.alias)}
-        torch = any((name or "").partition(".")[0] == "torch" for name in names)
-        return "torch" if torch else "numpy"
+        nodes = ast.walk(ast.parse(program))
+        imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
+        words = re.findall(r"\w+", " ".join(map(ast.unparse, imports)))
+        return "torch" if "torch" in words else "numpy"
     if not isinstance(program, FunctionType):
         return "torch"
-    waiting, reached = [program], []
-    while waiting:
-        function = waiting.pop()
-        reached.append(function)
-        values = [function.__globals__.get(n) for n in function.__code__.co_names]
-        torch = sys.modules.get("torch")
-        if torch and any(value is torch for value in values):
-            return "torch"
-        functions = [v for v in values if isinstance(v, FunctionType)]
-        waiting += [f for f in functions if f not in reached and f not in waiting]
+    functions = [program]
+    for function in functions:
+        for name in function.__code__.co_names:
+            value = function.__globals__.get(name)
+            if isinstance(value, ModuleType) and value.__name__.startswith("torch"):
+                return "torch"
+            if isinstance(value, FunctionType) and value not in functions:
+                functions.append(value)
     return "numpy"
 
 
