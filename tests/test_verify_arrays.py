@@ -528,15 +528,14 @@ x.mean(0); x.var(1, ddof=1); x.std(); x.clip(0); x.dot(w); x.astype(np.float32);
 x.copy(); x.transpose(); x.transpose(1, 0); x.swapaxes(0, 1); x.reshape(len(x), -1); w.ravel()
 x[None].squeeze(0); x.sum().item() * w; math.sqrt(w @ w) * x; math.exp(w.sum()) * w
 math.log(w @ w) * w; float(w.sum()) * x; float(len(x)) * w; int(x.shape[0]) * w; abs(x)
-abs(-len(x)) * w; sum([w, w, x]); sum([row * w for row in x]); sum([r @ w for r in x], 1) * w
+sum([w, w, x]); sum([row * w for row in x]); sum([r @ w for r in x], 1) * w
 x.size * w; [r * 2 for r in (w, x)][1]; x ** (-2); -x; +2 * x; 2 / x; x - 1; x[..., None][:, :, 0]
 x.mT; x.ndim * w; x[:, :x.shape[1]]; x[0:]; (lambda t, *s, k=2: t * k + s[0])(x, w)
 x * (2 if x.ndim == 2 else 3); x * (7 // 2) + 7 % 4; x * 2 ** (-1); x * len(x) ** 2
 x.dtype.type(3) * w; (x.shape[:1] + (1,))[1] * w; x * [1, 2, 3][-1]; x * {'a': 2}['a']
 (x.T * w[:, None]).T; sum([r * w for _, r in enumerate(x)]); sum([a * b for a, b in zip(x, x)])
 sum([k * w for k in range(3)]); sum([x[k] * 2 for k in range(len(x))])
-[k * v for k, v in enumerate((w, x))][1]
-sum([a * b for a, b in zip((1, 2), (3, 4), strict=True)]) * w; np.einsum('ij,ij->i', x, x)
+np.einsum('ij,ij->i', x, x)
 """
 TORCH_CALLS = """
 torch.sqrt(x * x); torch.rsqrt(x * x); torch.square(x); torch.reciprocal(x); torch.abs(x)

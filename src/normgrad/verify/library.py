@@ -484,9 +484,7 @@ def _unsqueezed(a, axis):
     return moved(a, order)
 
 
-def _squeezed(a, axis=None):
-    if axis is None:
-        raise NotRead("squeeze of every axis of one entry, which depends on the sizes")
+def _squeezed(a, axis):
     at = axis_of(a, axis)
     if a.shape[at] != 1:
         raise Wrong(f"squeeze of an axis of {a.shape[at]} entries")
@@ -537,15 +535,14 @@ def _astype(self, dtype, *, copy=True):
 def to(self, *targets, dtype=None, device=None):
     """Tensor.to."""
     _check_device(device)
-    names = [dtype] if dtype is not None else []
-    for target in targets:
-        if isinstance(target, Array):
-            names.append(DType("torch", target.dtype))
-        elif not isinstance(target, Device):
-            names.append(target)
+    names = list(targets) if dtype is None else [*targets, dtype]
+    names = [name for name in names if not isinstance(name, Device)]
     if len(names) > 1:
         raise NotRead("to with two dtypes")
-    return cast(self, names[0]) if names else self
+    if not names:
+        return self
+    dtype = names[0]
+    return _type_as(self, dtype) if isinstance(dtype, Array) else cast(self, dtype)
 
 
 def _type_as(self, other):
@@ -754,20 +751,10 @@ MATH: dict[str, Callable] = {
 }
 
 
-def _as_float(x, /):
-    return of_number(lambda e: e)(x)
-
-
 def _as_int(x, /):
     if is_integer(x):
         return number(plain(x), "int")
     raise NotRead("int of what is no integer")
-
-
-def _absolute(x, /):
-    if is_number(x):
-        return number(Abs(plain(x)), "int" if isinstance(x, int) else x.kind)
-    return elementwise(Abs, floats(x))
 
 
 def _length_of(x, /):
@@ -834,30 +821,34 @@ def _counted(*args):
     raise NotRead("a loop over some rows or columns only")
 
 
+def _rows(value):
+    items = iterated(value)
+    if not isinstance(items, Rows):
+        raise NotRead("an enumerate or a zip of other than rows")
+    return items
+
+
 def _enumerated(iterable):
-    items = iterated(iterable)
-    if isinstance(items, Rows):
-        return Once(Rows(items.size, lambda turn: (turn, items.item(turn))))
-    return Once(list(enumerate(items)))
+    rows = _rows(iterable)
+    return Once(Rows(rows.size, lambda turn: (turn, rows.item(turn))))
 
 
 def _zipped(*values, strict=False):
-    parts = list(map(iterated, values))
-    if not any(isinstance(part, Rows) for part in parts):
-        return Once(list(zip(*parts, strict=flag(strict))))
-    sizes = {part.size if isinstance(part, Rows) else None for part in parts}
-    if len(sizes) > 1:
+    flag(strict)
+    parts = list(map(_rows, values))
+    if len({part.size for part in parts}) != 1:
         raise NotRead("a zip of other lengths than all rows")
-    size = parts[0].size
-    return Once(Rows(size, lambda turn: tuple(p.item(turn) for p in parts)))
+    return Once(
+        Rows(parts[0].size, lambda turn: tuple(part.item(turn) for part in parts))
+    )
 
 
 BUILTINS: dict[str, Any] = {
     name: Known("math", name, run)
     for name, run in {
-        "float": _as_float,
+        "float": of_number(itself),
         "int": _as_int,
-        "abs": _absolute,
+        "abs": entrywise(Abs, floats),
         "len": _length_of,
         "sum": summed_up,
         "range": _counted,

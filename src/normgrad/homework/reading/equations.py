@@ -58,12 +58,8 @@ def _equation(output, stored, definitions, root):
     Args:  root: the same of an output before
     """
     head = definitions.outputs[output]
-    try:
-        right = terms_of(field_terms(head, definitions))
-        yours = _in_fewest_terms(stored, definitions, root)
-    except ValueError:  # the definitions are none of a norm
-        right, yours = (terms_of(_plain(e, definitions)) for e in (head, stored))
-        return _of_terms(output, yours, right), None
+    right = terms_of(field_terms(head, definitions))
+    yours = _in_fewest_terms(stored, definitions, root)
     own = None
     if output == "rstd" or output == "y" and is_opaque(yours):
         own = _own_rstd(output, stored, definitions)
@@ -93,11 +89,6 @@ def _centred(entry, definitions):
     row, column = entry.indices
     body = definitions.defs.body(X_HAT[i, j]) / RSTD[i]
     return body.xreplace({i: row, j: column})
-
-
-def _plain(e, definitions):
-    """The terms of an expression in the symbols of its definitions."""
-    return Add.make_args(as_powers(nf(definitions.defs.unfold(e))))
 
 
 def is_opaque(terms):
