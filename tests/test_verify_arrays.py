@@ -34,8 +34,6 @@ RIGHT = [
     (right.over_entries, LAYER, GRADIENTS),
     (right.row_by_row, LAYER, GRADIENTS),
     (right.as_matrices, LAYER, GRADIENTS),
-    (right.from_x_alone, LAYER, GRADIENTS),
-    (right.rms_forward, RMS, FORWARD),
     (right.rms_forward_in_loops, RMS, FORWARD),
 ]
 SIZES = [(1, 1), (1, 4), (4, 1), (7, 9)]

@@ -68,22 +68,6 @@ def as_matrices(dy, x, weight, mean, rstd):
     return {"dx": dx, "dw": (dy.T * x_hat.T).sum(axis=1), "db": dy.T @ np.ones(len(x))}
 
 
-def from_x_alone(dy, x, weight, eps=1e-5):
-    n = float(x.shape[1])
-    centre = np.sum(x, axis=1, keepdims=True) / n
-    size = np.sqrt(np.var(x, axis=1, keepdims=True) + eps)
-    g = dy * weight
-    slope = ((x - centre) * g).sum(1, keepdims=True) / (n * size**2)
-    dx = (g - g.mean(1, keepdims=True)) / size
-    dx = dx - (x - centre) * slope / size
-    return dx, (dy * (x - centre) / size).sum(0), dy.sum(0)
-
-
-def rms_forward(x, weight, eps):
-    rstd = np.power(np.mean(np.square(x), axis=-1) + eps, -0.5)
-    return (x.T * rstd).T * weight, rstd
-
-
 def rms_forward_in_loops(x, weight, eps):
     m, n = len(x), x.shape[1]
     y, rstd = np.empty_like(x), np.empty(m, x.dtype)

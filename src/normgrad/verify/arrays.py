@@ -113,6 +113,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | Scalar)
 
 
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer of Python's."""
+    return isinstance(value, int) or isinstance(value, Scalar) and value.kind == "int"
+
+
 def plain(value: int | Scalar) -> Expr:
     """A number's expression."""
     return value.e if isinstance(value, Scalar) else Integer(value)
@@ -361,13 +366,18 @@ def elementwise(f: Callable[..., Expr], *operands: Any, kind: str = "float") -> 
     for value in operands:
         if not isinstance(value, Array) and not is_number(value):
             raise NotRead(f"arithmetic of an array with {type(value).__name__}")
+    library, dtype = _common(arrays)
+    shape = broadcast(*[a.shape for a in arrays])
+    entries = [v.e if isinstance(v, Array) else plain(v) for v in operands]
+    return array(shape, f(*entries), library, dtype, kind)
+
+
+def _common(arrays):
+    """(library, dtype) of what is made of arrays; the dtype "mixed" of two."""
     if len({a.library for a in arrays}) > 1:
         raise NotRead("arithmetic of a NumPy array with a torch tensor")
     dtypes = {a.dtype for a in arrays if a.kind == "float"}
-    dtype = dtypes.pop() if len(dtypes) == 1 else "mixed"
-    shape = broadcast(*[a.shape for a in arrays])
-    entries = [v.e if isinstance(v, Array) else plain(v) for v in operands]
-    return array(shape, f(*entries), arrays[0].library, dtype, kind)
+    return arrays[0].library, dtypes.pop() if len(dtypes) == 1 else "mixed"
 
 
 # arithmetic of entries, with what must hold for a result to be one
@@ -443,25 +453,24 @@ def arithmetic(operation: str, a: Any, b: Any) -> Any:
 
 
 def _of_numbers(operation, a, b):
-    kinds = [v.kind if isinstance(v, Scalar) else "int" for v in (a, b)]
-    kind = "int" if kinds == ["int", "int"] else "float"
+    kind = "int" if is_integer(a) and is_integer(b) else "float"
     exact = isinstance(a, int) and isinstance(b, int)
     if exact and b != 0 and operation in ("FloorDiv", "Mod"):
         return a // b if operation == "FloorDiv" else a % b
+    left, right = plain(a), plain(b)
     if operation == "FloorDiv" and PROGRAMS in state().sizes:
-        return number(FLOOR(sympy.expand(plain(a)), plain(b)), kind)
+        return number(FLOOR(sympy.expand(left), right), kind)
     if operation not in ARITHMETIC:
         raise NotRead(f"{operation} of numbers that depend on a size")
-    if operation == "Pow":
-        if not plain(b).is_number or abs(plain(b)) > 64:
-            raise NotRead("a power whose exponent is large, or depends on a size")
-        if plain(b) < 0:
-            if kind == "int" and state().sizes:
-                raise NotRead("a negative power of an integer, which Numba cuts")
-            kind = "float"
     if operation == "Div":
         kind = "float"
-    return number(ARITHMETIC[operation](plain(a), plain(b)), kind)
+    if operation == "Pow":
+        if not right.is_number or abs(right) > 64:
+            raise NotRead("a power whose exponent is large, or depends on a size")
+        if right < 0 and kind == "int" and state().sizes:
+            raise NotRead("a negative power of an integer, which Numba cuts")
+        kind = "float" if right < 0 else kind
+    return number(ARITHMETIC[operation](left, right), kind)
 
 
 def negative(a: Any) -> Any:
@@ -672,16 +681,13 @@ def einsum(text: Any, *arrays: Any) -> Array:
         product *= a.e.xreplace({a.letter(k): letters[c] for k, c in enumerate(own)})
     if len(set(result)) < len(result) or not set(result) <= set(sizes):
         raise Wrong(f"einsum {text}")
-    dtypes = {a.dtype for a in arrays}
-    if len({a.library for a in arrays}) > 1:
-        raise NotRead("a product of a NumPy array with a torch tensor")
-    if arrays[0].library == "torch" and len(dtypes) > 1:
+    library, dtype = _common(arrays)
+    if library == "torch" and len({a.dtype for a in arrays}) > 1:
         raise NotRead("a product of tensors of two dtypes, which torch refuses")
     for c, size in sizes.items():
         if c not in result and size != 1:
             product = Sum(product, (letters[c], 1, size))
     axes = {letters[c]: AXES[len(result) - 1 - k] for k, c in enumerate(result)}
-    dtype = dtypes.pop() if len(dtypes) == 1 else "mixed"
     shape = [sizes[c] for c in result]
-    new = array(shape, product.xreplace(axes), arrays[0].library, dtype)
+    new = array(shape, product.xreplace(axes), library, dtype)
     return perhaps_view(arrays[0], new) if set(result) == set(operands) else new

@@ -39,6 +39,7 @@ from .arrays import (
     floats,
     in_words,
     indexed,
+    is_integer,
     is_number,
     like,
     logarithm,
@@ -147,11 +148,6 @@ def of_dtype(dtype: DType, value: Any) -> Any:
 
 
 # elementwise
-
-
-def is_integer(value: Any) -> bool:
-    """Whether a value is an integer of Python's."""
-    return isinstance(value, int) or isinstance(value, Scalar) and value.kind == "int"
 
 
 def numeric(value: Any) -> Any:

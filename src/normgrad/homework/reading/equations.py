@@ -103,25 +103,20 @@ def _is_function(name):
 def _in_fewest_terms(stored, definitions, root):
     """The terms of what is stored, with x where that takes fewer of them than x_hat: before sums, within, or both."""
     e = Add(*field_terms(stored, definitions, root))
-    best = terms_of(Add.make_args(e))
-    if not e.has(MEAN):
-        return best
-    for outside, within in ((True, True), (True, False), (False, True)):
-        terms = _terms(_opened(e, outside, within))
-        if len(terms) < len(best):
-            best = terms
-    return best
+    forms = [terms_of(Add.make_args(e))]
+    if e.has(MEAN):
+        places = ((True, True), (True, False), (False, True))
+        forms += [_terms(_opened(e, *place)) for place in places]
+    return min(forms, key=len)
 
 
 def _opened(e, outside, within):
     """The expression with (x - mean) * rstd for x_hat outside of sums, within them, or both."""
-    sums = {part: S(0) for part in e.atoms(Sum)}
-    for part in sums:
-        sums[part] = _with_x(part) if within else part
-    names = {part: tensor(f"t{k}") for k, part in enumerate(sums)}
+    names = {part: tensor(f"t{k}") for k, part in enumerate(e.atoms(Sum))}
     e = e.xreplace(names)
     e = _with_x(e) if outside else e
-    return e.xreplace({name: sums[part] for part, name in names.items()})
+    sums = {name: _with_x(part) if within else part for part, name in names.items()}
+    return e.xreplace(sums)
 
 
 def _with_x(e):
