@@ -55,7 +55,7 @@ from .arrays import (
     total,
     variance,
 )
-from .over_rows import Listed, Once, Rows, summed
+from .over_rows import Listed, Once, Rows
 
 # {library: its dtypes of floats}
 FLOATS = {
@@ -423,9 +423,15 @@ def stacked(values: Any, /, axis: int = 0) -> Array:
     """np.stack and torch.stack of a list with an entry for each row."""
     if not isinstance(values, Listed) or axis != 0:
         raise NotRead("a stack of another list than one entry per row")
-    entry, turn = values.entry, values.turn
-    if is_integer(entry) or is_number(entry) and state().library == "torch":
+    is_torch = state().library == "torch"
+    if is_integer(values.entry) or is_number(values.entry) and is_torch:
         raise NotRead("a stack of integers, or of numbers in torch")
+    return rows_of(values)
+
+
+def rows_of(values: Listed) -> Array:
+    """A list with an entry for each row as an array."""
+    entry, turn = values.entry, values.turn
     if is_number(entry):
         entry = array((), plain(entry), state().library, state().dtype)
     e = entry.memory.e.xreplace({turn.letter: AXES[entry.ndim]})
@@ -766,11 +772,9 @@ def _length_of(x, /):
 def summed_up(iterable, start=0, /):
     """sum of a list with an entry for each row, or of plain values."""
     if isinstance(iterable, Listed):
-        entry, turn = iterable.entry, iterable.turn
-        if is_number(entry):
-            value = Scalar(summed(plain(entry), [turn]), "float")
-        else:
-            value = like(entry, entry.shape, summed(floats(entry).memory.e, [turn]))
+        value = total(rows_of(iterable), [0])
+        if is_number(iterable.entry):
+            value = Scalar(value.e, "float")
         return arithmetic("Add", start, value)
     if not isinstance(iterable, tuple | list):
         raise NotRead(f"a sum of {type(iterable).__name__}")

@@ -39,10 +39,10 @@ def missing_path(operator, inputs, dy, grads, name) -> list[Diagnosis]:
     ways = [operator.like(inputs.arrays[name]) for _ in range(WAYS)]
     arrays |= {f"way {k}": way for k, way in enumerate(ways)}
     kind = inputs.library
-    given = tuple(Given(key, array, kind=kind) for key, array in arrays.items())
+    inputs_given = tuple(Given(key, array, kind=kind) for key, array in arrays.items())
     options = {"source": getsource(held), "run": "held", "moved": name, "ways": WAYS}
     outcome = operator.exam.student.call(
-        operator.exam.task.entry, Request("program", given, options)
+        operator.exam.task.entry, Request("program", inputs_given, options)
     )
     if outcome.values is None:
         return []

@@ -84,26 +84,19 @@ def differing(reads, name, program, right, wrong) -> list[Diagnosis]:
 
 def _shown(output, yours, right, label):
     """What is shown of an equation that is another one; its name where each edit has the same one."""
-    findings = _findings(output, yours, right)
+    sides = [terms_of(Add.make_args(e)) for e in (yours, right)]
+    findings = []
+    if not is_opaque(sides[0]):
+        findings = differences("root" if output == "var" else output, *sides)
     keys = {belief(finding) or _between(output, finding) for finding in findings}
     key = keys.pop() if len(keys) == 1 else ""
     title = f"The equation of {output} is another one"
     shown = named(key) if key else Diagnosis(UNKNOWN, title, UNNAMED)
-    shown.implemented, shown.right = _written(output, yours), _written(output, right)
+    shown.implemented = _written(output, yours, sides[0])
+    shown.right = _written(output, right, sides[1])
     shown.difference = "; ".join(dict.fromkeys(map(str, findings[:MOST_SAID])))
     shown.equation = label
     return [shown]
-
-
-def _findings(output, yours, right):
-    if _is_opaque(yours):
-        return []
-    slots = "root" if output == "var" else output
-    return differences(slots, *(terms_of(Add.make_args(e)) for e in (yours, right)))
-
-
-def _is_opaque(e):
-    return is_opaque(terms_of(Add.make_args(e)))
 
 
 def _between(output, finding):
@@ -113,8 +106,8 @@ def _between(output, finding):
     return {"squares": "merge-between", "mean": "merge-weights"}.get(output, "") * far
 
 
-def _written(output, e):
-    text = written(terms_of(Add.make_args(e)))
-    if _is_opaque(e) or len(text) > LONGEST:
+def _written(output, e, terms):
+    text = written(terms)
+    if is_opaque(terms) or len(text) > LONGEST:
         text = lettered(e)[0]
     return f"{output} = {text}" if len(text) <= LONGEST else ""

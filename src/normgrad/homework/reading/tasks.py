@@ -81,10 +81,10 @@ def _read(reads, entry, program, wrong):
     for equation in equations_of(verdict, definitions, SECONDS / 2):
         if equation.output in wrong:
             more = diagnoses(equation, reads.labels.get(equation.output, ""))
-            keys = {each.misconception for each in shown}
-            if equation.output == "rstd":  # that of y has been named
-                more = [each for each in more if each.misconception not in keys]
-            shown += more
+            keys = {diagnosis.misconception for diagnosis in shown}
+            for diagnosis in more:  # of rstd, that of y has been named
+                if equation.output != "rstd" or diagnosis.misconception not in keys:
+                    shown.append(diagnosis)
     return shown
 
 
