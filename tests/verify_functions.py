@@ -24,24 +24,7 @@ def over_rows(dy, x, weight, mean, rstd):
         dx[i] = rstd[i] * (wdy - wdy.mean() - x_hat * (x_hat @ wdy) / n)
         dw += dy[i] * x_hat
         db += dy[i]
-    return dx, dw, db
-
-
-def over_entries(dy, x, weight, mean, rstd):
-    m, n = x.shape
-    dx, dw, db = np.zeros((m, n)), np.zeros(n), np.zeros(n)
-    for i in range(m):
-        c1, c2 = 0.0, 0.0
-        for j in range(n):
-            x_hat = (x[i, j] - mean[i]) * rstd[i]
-            c1 += weight[j] * dy[i, j] * x_hat
-            c2 += weight[j] * dy[i, j]
-        for j in range(n):
-            x_hat = (x[i, j] - mean[i]) * rstd[i]
-            dx[i, j] = rstd[i] * (weight[j] * dy[i, j] - c2 / n - x_hat * c1 / n)
-            dw[j] += dy[i, j] * x_hat
-            db[j] += dy[i, j]
-    return dx, dw, db
+    return {"dx": dx, "dw": dw, "db": db}
 
 
 def row_by_row(dy, x, weight, mean, rstd):
@@ -56,16 +39,6 @@ def row_by_row(dy, x, weight, mean, rstd):
     for row in dy:
         db += row
     return dx, dw, db
-
-
-def as_matrices(dy, x, weight, mean, rstd):
-    n = x.shape[1]
-    x_hat = (x - mean[..., np.newaxis]) * rstd[..., np.newaxis]
-    project = np.eye(n) - np.ones((n, n)) / n
-    wdy = dy * weight
-    along = (x_hat * wdy) @ np.ones(n) / n
-    dx = (wdy @ project - np.outer(along, np.ones(n)) * x_hat) * rstd[:, None]
-    return {"dx": dx, "dw": (dy.T * x_hat.T).sum(axis=1), "db": dy.T @ np.ones(len(x))}
 
 
 def rms_forward_in_loops(x, weight, eps):

@@ -476,8 +476,7 @@ def _of_numbers(operation, a, b):
 def negative(a: Any) -> Any:
     """-a."""
     if is_number(a):
-        kind = a.kind if isinstance(a, Scalar) else "int"
-        return number(-plain(a), kind)
+        return number(-plain(a), "int" if is_integer(a) else "float")
     return elementwise(lambda e: -e, floats(a))
 
 

@@ -97,14 +97,14 @@ class Known:
         if len(named) < len(options):
             raise NotRead("a parameter under both of its names")
         try:
-            bound = signature(self.run).bind(*args, **named)
+            signature(self.run).bind(*args, **named)
         except TypeError as reason:
             raise NotRead(f"{self.name}: {reason}") from None
         for value in (*args, *options.values()):
             foreign = isinstance(value, Array) and value.library != self.library
             if foreign and self.library != "math":
                 raise NotRead(f"{self.name} of an array of {value.library}")
-        return self.run(*bound.args, **bound.kwargs)
+        return self.run(*args, **named)
 
 
 def flag(value: Any) -> bool:
@@ -445,7 +445,7 @@ def _sequence(values):
     """Axes or sizes that are given as one tuple, or one by one."""
     if len(values) == 1 and isinstance(values[0], tuple | list):
         return tuple(values[0])
-    return () if values == (None,) else values
+    return values
 
 
 def transposed(a, *axes):
@@ -654,7 +654,7 @@ NUMPY: dict[str, Callable] = {
     "array": new_array,
     "copy": copied,
     "stack": stacked,
-    "transpose": lambda a, axes=None: transposed(a, axes),
+    "transpose": lambda a, axes=(): transposed(a, axes),
     "swapaxes": _swapped,
     "reshape": lambda a, shape: reshaped(a, _sequence((shape,))),
     "ravel": _raveled,

@@ -23,6 +23,13 @@ RATIOS = {
     1 / M: ("1/M", "it is a mean over the rows, not a sum"),
 }
 
+POWERS_OF_RSTD = {
+    -2: "rstd divides it",
+    -1: "rstd is missing once",
+    1: "rstd is there once too often",
+    2: "rstd has +2 too many powers",
+}
+
 
 @dataclass(frozen=True)
 class Edit:
@@ -235,14 +242,9 @@ def _where(name, yours, right):
 
 def _of_power(name, n, where):
     times = "" if abs(n) == 1 else f" {abs(n)} times"
-    if name == "rstd" and abs(n) < 3:
-        words = (
-            f"rstd is {'missing' if n < 0 else 'there'} once{' too often' * (n > 0)}"
-        )
-        if abs(n) == 2:
-            words = f"rstd has {n:+} too many powers" if n > 0 else "rstd divides it"
-        return Edit(f"rstd {n:+}", words)
     words = f"{name} is {'missing' if n < 0 else 'too many'}{times}{where}"
+    if name == "rstd":
+        words = POWERS_OF_RSTD.get(n, words)
     return Edit(f"{name} {n:+}", words)
 
 

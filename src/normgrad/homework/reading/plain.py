@@ -14,7 +14,7 @@ from ...verify.programs import entry, input_of
 from ..named import Diagnosis, named
 from .beliefs import MOST_SAID, UNNAMED, belief
 from .difference import differences
-from .equations import LONGEST, Q, is_opaque, sums_squares_of_x
+from .equations import LONGEST, Q, is_opaque, sums_squares_of_x, with_entries
 from .letters import normal
 from .terms import terms_of, written
 
@@ -40,8 +40,7 @@ def in_field_names(e: Expr) -> Expr:
     """The expression with q + mean for x, d for mean2 - mean1, n for n1 + n2; a maximum that guards is left out."""
     e = e.xreplace({part: _guarded(part) for part in e.atoms(Max)})
     e = e.subs(N1 + N2, COUNT).xreplace({MEAN2: MEAN1 + D})
-    entries = {part for part in e.atoms(Indexed) if part.base == X}
-    e = e.xreplace({x: Q[x.indices] + MEAN[x.indices[0]] for x in entries})
+    e = with_entries(e, X, lambda *at: Q[at] + MEAN[at[0]])
     e = expand(normal(e))
     return e.xreplace({part: S.Zero for part in e.atoms(Sum) if _adds_up_to_0(part)})
 
