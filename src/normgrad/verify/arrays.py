@@ -92,7 +92,7 @@ class DType:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number of Python's that is no plain int: an expression, and "int" or "float"."""
+    """A number of Python's that is not a plain int: an expression, and "int" or "float"."""
 
     e: Expr
     kind: str
@@ -297,9 +297,9 @@ class Array:
         if PROGRAMS in self.shape or len(shared) > 1:
             raise NotRead("a write in the places of several programs")
         if PROGRAMS in self.memory.shape and not (set(over) & set(shared)):
-            raise NotRead("what a program writes in its own place is no sum of rows")
+            raise NotRead("what a program writes in its own place is not a sum of rows")
         if PROGRAMS not in self.memory.shape and set(over) & set(shared):
-            raise NotRead("a sum of some rows, in no place of the program's own")
+            raise NotRead("a sum of some rows outside of a place of the program's own")
         if self.memory.argument and PROGRAMS not in self.memory.shape:
             if not set(own) & set(shared):
                 raise NotRead("an array that every program writes")
@@ -319,9 +319,9 @@ def like(a: Array, shape: Sequence[Expr], e: Expr) -> Array:
 
 
 def floats(a: Any, words: str = "an operation") -> Array:
-    """An array of floats, as it is; what is none is refused."""
+    """The argument itself; refused where it is not an array of floats."""
     if not isinstance(a, Array):
-        raise NotRead(f"{words} of {type(a).__name__}, no array")
+        raise NotRead(f"{words} of {type(a).__name__}, which is not an array")
     if a.kind != "float":
         raise NotRead(f"{words} of truth values, which count as integers")
     return a
@@ -495,7 +495,7 @@ def compared(operation: str, a: Any, b: Any) -> Array:
 def chosen(condition: Any, a: Any, b: Any) -> Array:
     """where(condition, a, b)."""
     if not isinstance(condition, Array) or condition.kind != "bool":
-        raise NotRead("where of a condition that is no comparison of values")
+        raise NotRead("where of a condition that is not a comparison of values")
     for side in (a, b):
         if isinstance(side, Array):
             floats(side, "where")
@@ -511,7 +511,7 @@ def axis_of(a: Array, axis: Any, more: int = 0) -> int:
     """An axis counted from the first."""
     ndim = a.ndim + more
     if isinstance(axis, bool) or not isinstance(axis, int):
-        raise NotRead(f"an axis that is {type(axis).__name__}, no plain int")
+        raise NotRead(f"an axis that is {type(axis).__name__}, not a plain int")
     if not -ndim <= axis < ndim:
         raise Wrong(f"axis {axis} of an array with {ndim} axes")
     return axis % ndim
@@ -525,7 +525,7 @@ def axes_of(a: Array, axis: Any) -> list[int]:
     if len(set(axes)) < len(axes):
         raise Wrong("an axis that is given twice")
     if not axes:
-        raise NotRead("a reduction over no axes")
+        raise NotRead("a reduction over an empty tuple of axes")
     return axes
 
 
@@ -585,7 +585,7 @@ def _check_whole(part, size):
 def sizes_of(shape: Sequence[Any]) -> list[Expr]:
     """The sizes of a shape as expressions."""
     if not all(map(is_number, shape)):
-        raise NotRead("a shape that holds no plain sizes")
+        raise NotRead("a shape that holds more than plain sizes")
     return list(map(plain, shape))
 
 
@@ -656,7 +656,7 @@ def matmul(a: Any, b: Any) -> Array:
     """a @ b, of one or two axes each."""
     forms = {(1, 1): "i,i->", (2, 1): "ij,j->i", (1, 2): "i,ij->j", (2, 2): "ij,jk->ik"}
     if not (isinstance(a, Array) and isinstance(b, Array)):
-        raise NotRead("a matrix product of what are no arrays")
+        raise NotRead("a matrix product of other than two arrays")
     if (a.ndim, b.ndim) not in forms:
         raise NotRead(f"a matrix product of {a.ndim} and {b.ndim} axes")
     return einsum(forms[a.ndim, b.ndim], a, b)

@@ -110,7 +110,7 @@ class Known:
 def flag(value: Any) -> bool:
     """A parameter that is True or False."""
     if not isinstance(value, bool):
-        raise NotRead(f"keepdims that is {type(value).__name__}, no bool")
+        raise NotRead(f"keepdims that is {type(value).__name__}, not a bool")
     return value
 
 
@@ -122,7 +122,7 @@ def name_of_dtype(library: str, dtype: Any) -> str:
     if library == "numpy" and dtype is BUILTINS["float"]:
         return "float64"
     if not isinstance(dtype, DType) or dtype.library != library:
-        raise NotRead("a dtype that is no dtype of floats of the library")
+        raise NotRead("a dtype that is not one of floats of the library")
     return dtype.name
 
 
@@ -277,7 +277,7 @@ def _add_reduce(a, axis=0, dtype=None, *, keepdims=False):
 def deviation(a, axis, keepdims, less, f):
     """f of the mean square deviation; less: how many entries do not count."""
     if not is_number(less):
-        raise NotRead("a correction that is no number")
+        raise NotRead("a correction that is not a number")
     axes = axes_of(a, axis)
     return elementwise(f, variance(floats(a), axes, flag(keepdims), plain(less)))
 
@@ -756,7 +756,7 @@ MATH: dict[str, Callable] = {
 def _as_int(x, /):
     if is_integer(x):
         return number(plain(x), "int")
-    raise NotRead("int of what is no integer")
+    raise NotRead("int of what is not an integer")
 
 
 def _length_of(x, /):
@@ -806,7 +806,7 @@ SHARE = (FLOOR(M * PROGRAM, PROGRAMS), FLOOR(M * PROGRAM + M, PROGRAMS))
 
 def _counted(*args):
     if not args or not all(map(is_integer, args)):
-        raise NotRead("a range of what are no integers")
+        raise NotRead("a range of other than integers")
     if all(isinstance(end, int) for end in args):
         numbers = range(*args)
         if len(numbers) > LONGEST:

@@ -38,7 +38,7 @@ class Marking(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node):
-        """The result; a function that has a name of its own is no value."""
+        """The result; a function under its own name is not a value."""
         text, named = ast.unparse(node), isinstance(node.func, ast.Name)
         func = node.func if named else self.generic_visit(node.func)
         args = [self.visit(part) for part in node.args]

@@ -26,12 +26,14 @@ def expression(text: str, shapes: Mapping[str, tuple]) -> Expr:
     """The expression that SymPy prints as this text; nothing of it is run.
 
     Args:    shapes: {array: its dimensions}; other names are indices and dimensions
-    Raises:  ValueError for what is no such expression
+    Raises:  ValueError for what is not such an expression
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, RecursionError) as reason:
-        raise ValueError(f"text: got {text[:40]!r}, which is no expression") from reason
+        raise ValueError(
+            f"text: got {text[:40]!r}, which is not an expression"
+        ) from reason
     arrays = {name: tensor(name, *sizes) for name, sizes in shapes.items()}
     return _Reader().evaluate(tree, FUNCTIONS | {"M": M, "N": N} | arrays)
 
@@ -42,7 +44,7 @@ class _Reader(Walker):
     def value_Constant(self, node, names):
         """An integer."""
         if type(node.value) is not int:
-            raise NotRead(f"text: got {node.value!r}, which is no integer")
+            raise NotRead(f"text: got {node.value!r}, which is not an integer")
         return Integer(node.value)
 
     def value_Name(self, node, names):
@@ -67,7 +69,9 @@ class _Reader(Walker):
         at = self.evaluate(node.slice, names)
         indices = at if isinstance(at, tuple) else (at,)
         if not isinstance(array, IndexedBase) or len(indices) != len(array.shape):
-            raise NotRead(f"text: got {ast.unparse(node)[:40]!r}, which is no entry")
+            raise NotRead(
+                f"text: got {ast.unparse(node)[:40]!r}, which is not an entry"
+            )
         return array[indices]
 
     def call(self, target, args, options):

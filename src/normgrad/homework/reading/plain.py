@@ -1,4 +1,4 @@
-"""A function that is no norm: each result as an equation in its arguments, beside that of the right program."""
+"""A function that is not a norm: each result as an equation in its arguments, beside that of the right program."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Reads:
 
     Args:  outputs: what it returns; labels: {output: label}; norm: the options of normgrad.verify.norm
            library: of its arrays
-           inputs: {argument: what it is, as "x" or "(M,)"} of a function that is no norm
+           inputs: {argument: what it is, as "x" or "(M,)"} of a function that is not a norm
            right: the homework whose solution it is compared with then
     """
 
@@ -94,7 +94,7 @@ def _unread(kind, line, why):
 
 
 def _read_plain(reads, entry, program, wrong):
-    """As _read, of a function that is no norm."""
+    """As _read, of a function that is not a norm."""
     from ...verify.values import NotRead
     from ...verify.verdict import NOT_READ
     from ..solutions import solution
