@@ -8,6 +8,7 @@ import copy
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from homework_solutions import of_source
@@ -17,6 +18,8 @@ from normgrad.homework.reading.beliefs import belief
 from normgrad.homework.reading.equations import equations_of
 from normgrad.homework.task import find
 from normgrad.verify import norm, verify
+from normgrad.verify.programs import input_of
+from normgrad.verify.sizes import Point
 from normgrad.verify.verdict import REFUTED
 
 OTHER = "a run gives other values"
@@ -73,14 +76,6 @@ def edits(node):
                     yield part, ast.Name(name, part.ctx)
 
 
-class _Replaced(ast.NodeTransformer):
-    def __init__(self, target, replacement):
-        self.target, self.replacement = target, replacement
-
-    def visit(self, node):
-        return self.replacement if node is self.target else self.generic_visit(node)
-
-
 def edited_texts(task):
     """The texts of a module in which one node of a task's code is another, with the line that changed."""
     text = solutions.solution(task.homework)
@@ -91,15 +86,15 @@ def edited_texts(task):
             continue
         for target, replacement in edits(node):
             body = [*tree.body]
-            body[at] = _Replaced(target, replacement).visit(copy.deepcopy(node))
-            body[at] = _with(node, target, replacement)
+            body[at] = with_edit(node, target, replacement)
             own = ast.unparse(ast.Module(body, []))
             before = ast.unparse(tree).split("\n")
             changed = [row for row in own.split("\n") if row not in before]
             yield own, (changed or [""])[0].strip()
 
 
-def _with(node, target, replacement):
+def with_edit(node, target, replacement):
+    """A copy of a tree with another node in the place of one of its nodes."""
     memo = {id(target): copy.deepcopy(replacement)}
     return copy.deepcopy(node, memo)
 
@@ -107,40 +102,27 @@ def _with(node, target, replacement):
 def results(task, text):
     """{output: numbers} of a solution on one case; None where it raises, or returns other shapes."""
     target = of_source(text)[task.entry]
-    rng = np.random.default_rng(0)
-    x, dy = rng.standard_normal((2, 4, 6))
-    weight, bias = rng.standard_normal((2, 6))
-    x = 2 * x + 1
-    centred = task.homework == "hw3"
-    mean = x.mean(-1)
-    q = x - mean[:, None] * centred
-    values = {
-        "x": x,
-        "dy": dy,
-        "weight": weight,
-        "bias": bias,
-        "mean": mean,
-        "eps": 0.1,
-    }
-    values["rstd"] = 1 / np.sqrt((q * q).mean(-1) + 0.1)
+    point = Point((4, 6), norm(**task.reads.norm).defs, np.random.default_rng(0))
+    names = ["x", "weight", "bias", "eps", "dy"]
+    if task.library == "numpy":
+        names = task.oracle.arguments
+    values = {name: point.tensor(input_of(name, name).head) for name in names}
+    call = target if task.library == "numpy" else partial(_gradients, target)
     try:
         with np.errstate(all="ignore"):
-            found = _called(task, target, values)
+            outputs = call(*values.values())
     except Exception:
         return None
-    return {k: np.asarray(v) for k, v in zip(task.oracle.results, found, strict=True)}
+    pairs = zip(task.oracle.results, outputs, strict=True)
+    return {name: np.asarray(output) for name, output in pairs}
 
 
-def _called(task, target, values):
-    if task.library == "numpy":
-        return target(*[values[name] for name in task.oracle.arguments])
+def _gradients(target, x, weight, bias, eps, dy):
     import torch
 
-    names = ("x", "weight", "bias")
-    tensors = [torch.tensor(values[name], requires_grad=True) for name in names]
-    y = target.apply(*tensors, values["eps"])
-    grads = torch.autograd.grad(y, tensors, torch.tensor(values["dy"]))
-    return [y.detach(), *grads]
+    tensors = [torch.tensor(array, requires_grad=True) for array in (x, weight, bias)]
+    y = target.apply(*tensors, eps)
+    return [y.detach(), *torch.autograd.grad(y, tensors, torch.tensor(dy))]
 
 
 def read_edits(task_name, most, seed=0):
@@ -149,7 +131,7 @@ def read_edits(task_name, most, seed=0):
     right = results(task, solutions.solution(task.homework))
     texts = list(edited_texts(task))
     order = np.random.default_rng(seed).permutation(len(texts))
-    made = []
+    readings = []
     for at in order:
         text, line = texts[at]
         own = results(task, text)
@@ -157,10 +139,10 @@ def read_edits(task_name, most, seed=0):
             continue
         wrong = {k for k in right if not np.allclose(own[k], right[k], equal_nan=True)}
         if wrong:
-            made.append(_reading(task, text, line, wrong))
-        if len(made) == most:
+            readings.append(_reading(task, text, line, wrong))
+        if len(readings) == most:
             break
-    return made
+    return readings
 
 
 def _reading(task, text, line, wrong):
@@ -175,8 +157,8 @@ def _reading(task, text, line, wrong):
     kinds = {name: own.kind for name, own in verdict.outputs.items()} or {
         "": verdict.kind
     }
-    found = equations_of(verdict, definitions)
-    return Edited(task.name, line, wrong, kinds, found)
+    equations = equations_of(verdict, definitions)
+    return Edited(task.name, line, wrong, kinds, equations)
 
 
 def main():

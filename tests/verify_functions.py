@@ -15,16 +15,6 @@ def vectorized(dy, x, weight, mean, rstd):
     return dx, (dy * x_hat).sum(0), dy.sum(0)
 
 
-def with_einsum(dy, x, weight, mean, rstd):
-    x_hat = np.einsum("ij,i->ij", x - np.expand_dims(mean, 1), rstd)
-    wdy = np.einsum("ij,j->ij", dy, weight)
-    n = x.shape[-1]
-    c1 = np.einsum("ij,ij->i", x_hat, wdy) / n
-    c2 = np.einsum("ij->i", wdy) / n
-    dx = rstd[:, None] * (wdy - c2[:, None] - x_hat * c1[:, None])
-    return dx, np.einsum("ij,ij->j", dy, x_hat), np.einsum("ij->j", dy)
-
-
 def over_rows(dy, x, weight, mean, rstd):
     m, n = x.shape
     dx, dw, db = np.empty_like(x), np.zeros_like(weight), np.zeros(n)
@@ -34,24 +24,7 @@ def over_rows(dy, x, weight, mean, rstd):
         dx[i] = rstd[i] * (wdy - wdy.mean() - x_hat * (x_hat @ wdy) / n)
         dw += dy[i] * x_hat
         db += dy[i]
-    return dx, dw, db
-
-
-def over_entries(dy, x, weight, mean, rstd):
-    m, n = x.shape
-    dx, dw, db = np.zeros((m, n)), np.zeros(n), np.zeros(n)
-    for i in range(m):
-        c1, c2 = 0.0, 0.0
-        for j in range(n):
-            x_hat = (x[i, j] - mean[i]) * rstd[i]
-            c1 += weight[j] * dy[i, j] * x_hat
-            c2 += weight[j] * dy[i, j]
-        for j in range(n):
-            x_hat = (x[i, j] - mean[i]) * rstd[i]
-            dx[i, j] = rstd[i] * (weight[j] * dy[i, j] - c2 / n - x_hat * c1 / n)
-            dw[j] += dy[i, j] * x_hat
-            db[j] += dy[i, j]
-    return dx, dw, db
+    return {"dx": dx, "dw": dw, "db": db}
 
 
 def row_by_row(dy, x, weight, mean, rstd):
@@ -68,66 +41,6 @@ def row_by_row(dy, x, weight, mean, rstd):
     return dx, dw, db
 
 
-def in_place(dy, x, weight, mean, rstd):
-    x_hat = x.copy()
-    x_hat -= mean[:, None]
-    x_hat *= rstd[:, None]
-    dx = weight * dy
-    product = dx * x_hat
-    dx -= dx.mean(1)[:, None]
-    dx -= x_hat * product.mean(1)[:, None]
-    dx *= rstd.reshape(-1, 1)
-    return dx, np.add.reduce(dy * x_hat, axis=0), np.ones(len(x)) @ dy
-
-
-def as_matrices(dy, x, weight, mean, rstd):
-    n = x.shape[1]
-    x_hat = (x - mean[..., np.newaxis]) * rstd[..., np.newaxis]
-    project = np.eye(n) - np.ones((n, n)) / n
-    wdy = dy * weight
-    along = (x_hat * wdy) @ np.ones(n) / n
-    dx = (wdy @ project - np.outer(along, np.ones(n)) * x_hat) * rstd[:, None]
-    return {"dx": dx, "dw": (dy.T * x_hat.T).sum(axis=1), "db": dy.T @ np.ones(len(x))}
-
-
-def in_float64(dy, x, weight, mean, rstd):
-    if dy.shape != x.shape or weight.ndim != 1:
-        raise ValueError("the shapes do not fit")
-    wide = x.astype(np.float64)
-    x_hat = np.multiply(np.subtract(wide, mean[:, None]), rstd[:, None])
-    wdy = np.multiply(
-        weight,
-        dy,
-    )
-    inner = np.mean(np.multiply(x_hat, wdy), axis=1, keepdims=True)
-    total = np.add(np.mean(wdy, axis=(1,), keepdims=True), np.multiply(x_hat, inner))
-    dx = np.subtract(wdy, total) * np.transpose(rstd[None, :], (1, 0))
-    return dx.astype(x.dtype), np.sum(dy * x_hat, 0), np.sum(dy, axis=0)
-
-
-def from_x_alone(dy, x, weight, eps=1e-5):
-    n = float(x.shape[1])
-    centre = np.sum(x, axis=1, keepdims=True) / n
-    size = np.sqrt(np.var(x, axis=1, keepdims=True) + eps)
-    g = dy * weight
-    slope = ((x - centre) * g).sum(1, keepdims=True) / (n * size**2)
-    dx = (g - g.mean(1, keepdims=True)) / size
-    dx = dx - (x - centre) * slope / size
-    return dx, (dy * (x - centre) / size).sum(0), dy.sum(0)
-
-
-def rms_closed_form(dy, x, weight, rstd):
-    n = x.shape[1]
-    along = np.einsum("ij,ij,j->i", x, dy, weight)
-    dx = rstd[:, None] * (dy * weight) - x * (rstd**3 * along / n)[:, None]
-    return dx, np.einsum("ij,i,ij->j", x, rstd, dy)
-
-
-def rms_forward(x, weight, eps):
-    rstd = np.power(np.mean(np.square(x), axis=-1) + eps, -0.5)
-    return (x.T * rstd).T * weight, rstd
-
-
 def rms_forward_in_loops(x, weight, eps):
     m, n = len(x), x.shape[1]
     y, rstd = np.empty_like(x), np.empty(m, x.dtype)
@@ -137,24 +50,9 @@ def rms_forward_in_loops(x, weight, eps):
     return y, rstd
 
 
-def torch_functions():
-    """Right autograd Functions; torch is imported here."""
+def torch_function():
+    """A right autograd Function; torch is imported here."""
     import torch
-
-    class RMSNorm(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x, weight, eps):
-            rstd = torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + eps)
-            ctx.save_for_backward(x, weight, rstd)
-            return (x * rstd * weight).to(x.dtype)
-
-        @staticmethod
-        def backward(ctx, dy):
-            x, weight, rstd = ctx.saved_tensors
-            wdy = weight * dy
-            dx = rstd * wdy
-            dx.sub_(x * rstd**3 * (wdy * x).mean(-1, keepdim=True))
-            return dx, (dy * x * rstd).sum(0), None
 
     class LayerNorm(torch.autograd.Function):
         @staticmethod
@@ -189,7 +87,7 @@ def torch_functions():
                 None,
             )
 
-    return RMSNorm, LayerNorm
+    return LayerNorm
 
 
 def layer_norm_in_loops(x, weight, bias, eps, y, mean, rstd):

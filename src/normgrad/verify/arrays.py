@@ -92,7 +92,7 @@ class DType:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number of Python's that is no plain int: an expression, and "int" or "float"."""
+    """A number of Python's that is not a plain int: an expression, and "int" or "float"."""
 
     e: Expr
     kind: str
@@ -113,6 +113,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | Scalar)
 
 
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer of Python's."""
+    return isinstance(value, int) or isinstance(value, Scalar) and value.kind == "int"
+
+
 def plain(value: int | Scalar) -> Expr:
     """A number's expression."""
     return value.e if isinstance(value, Scalar) else Integer(value)
@@ -124,6 +129,15 @@ def in_words(shape: Iterable[Expr]) -> str:
     return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
 
 
+def check_shape(shape: Sequence[Expr]) -> None:
+    """Refuse an axis of another size than 1, M and N, and more axes than there are letters."""
+    for size in shape:
+        if size not in (*SIZES, *state().sizes):
+            raise NotRead(f"an axis of {size} entries, neither 1, M nor N")
+    if len(shape) > len(AXES):
+        raise NotRead(f"an array of {len(shape)} axes")
+
+
 class Memory:
     """The entries that an array shares with its views.
 
@@ -132,11 +146,7 @@ class Memory:
     """
 
     def __init__(self, shape, e, library, dtype, kind="float", cell=False):
-        for size in shape:
-            if size not in (*SIZES, *state().sizes):
-                raise NotRead(f"an axis of {size} entries, neither 1, M nor N")
-        if len(shape) > len(AXES):
-            raise NotRead(f"an array of {len(shape)} axes")
+        check_shape(shape)
         self.shape, self.e, self.library, self.dtype = tuple(shape), e, library, dtype
         self.kind, self.cell, self.fixed, self.argument = kind, cell, "", False
         self.written, self.changed = True, False
@@ -287,9 +297,9 @@ class Array:
         if PROGRAMS in self.shape or len(shared) > 1:
             raise NotRead("a write in the places of several programs")
         if PROGRAMS in self.memory.shape and not (set(over) & set(shared)):
-            raise NotRead("what a program writes in its own place is no sum of rows")
+            raise NotRead("what a program writes in its own place is not a sum of rows")
         if PROGRAMS not in self.memory.shape and set(over) & set(shared):
-            raise NotRead("a sum of some rows, in no place of the program's own")
+            raise NotRead("a sum of some rows outside of a place of the program's own")
         if self.memory.argument and PROGRAMS not in self.memory.shape:
             if not set(own) & set(shared):
                 raise NotRead("an array that every program writes")
@@ -309,9 +319,9 @@ def like(a: Array, shape: Sequence[Expr], e: Expr) -> Array:
 
 
 def floats(a: Any, words: str = "an operation") -> Array:
-    """An array of floats, as it is; what is none is refused."""
+    """The argument itself; refused where it is not an array of floats."""
     if not isinstance(a, Array):
-        raise NotRead(f"{words} of {type(a).__name__}, no array")
+        raise NotRead(f"{words} of {type(a).__name__}, which is not an array")
     if a.kind != "float":
         raise NotRead(f"{words} of truth values, which count as integers")
     return a
@@ -356,13 +366,18 @@ def elementwise(f: Callable[..., Expr], *operands: Any, kind: str = "float") -> 
     for value in operands:
         if not isinstance(value, Array) and not is_number(value):
             raise NotRead(f"arithmetic of an array with {type(value).__name__}")
+    library, dtype = _common(arrays)
+    shape = broadcast(*[a.shape for a in arrays])
+    entries = [v.e if isinstance(v, Array) else plain(v) for v in operands]
+    return array(shape, f(*entries), library, dtype, kind)
+
+
+def _common(arrays):
+    """(library, dtype) of what is made of arrays; the dtype "mixed" of two."""
     if len({a.library for a in arrays}) > 1:
         raise NotRead("arithmetic of a NumPy array with a torch tensor")
     dtypes = {a.dtype for a in arrays if a.kind == "float"}
-    dtype = dtypes.pop() if len(dtypes) == 1 else "mixed"
-    shape = broadcast(*[a.shape for a in arrays])
-    entries = [v.e if isinstance(v, Array) else plain(v) for v in operands]
-    return array(shape, f(*entries), arrays[0].library, dtype, kind)
+    return arrays[0].library, dtypes.pop() if len(dtypes) == 1 else "mixed"
 
 
 # arithmetic of entries, with what must hold for a result to be one
@@ -415,6 +430,9 @@ ARITHMETIC: dict[str, Callable[[Expr, Expr], Expr]] = {
 }
 
 
+LOGIC = {"BitAnd": mul, "BitOr": lambda p, q: p + q - p * q}
+
+
 def arithmetic(operation: str, a: Any, b: Any) -> Any:
     """a + b and the like, of arrays and numbers.
 
@@ -424,58 +442,41 @@ def arithmetic(operation: str, a: Any, b: Any) -> Any:
         return matmul(a, b)
     if is_number(a) and is_number(b):
         return _of_numbers(operation, a, b)
-    if operation in ("BitAnd", "BitOr"):
-        return both(operation, a, b)
+    kinds = [getattr(value, "kind", "int") for value in (a, b)]
+    if operation in LOGIC and kinds == ["bool", "bool"]:
+        return elementwise(LOGIC[operation], a, b, kind="bool")
     if operation not in ARITHMETIC:
         raise NotRead(f"{operation} of arrays")
-    truths = [v for v in (a, b) if isinstance(v, Array) and v.kind == "bool"]
-    numbers = [v for v in (a, b) if isinstance(v, Array) and v.kind == "float"]
-    numbers += [v for v in (a, b) if isinstance(v, Scalar) and v.kind == "float"]
-    if truths and not (operation == "Mult" and numbers):
+    if "bool" in kinds and not (operation == "Mult" and "float" in kinds):
         raise NotRead(f"{operation} of truth values, which count as integers")
-    if operation == "Pow" and isinstance(b, Array):
-        raise NotRead("a power whose exponent is an array")
-    if operation == "Pow" and isinstance(b, Scalar) and not b.e.is_number:
-        raise NotRead("a power whose exponent depends on sizes or values")
     return elementwise(ARITHMETIC[operation], a, b)
 
 
 def _of_numbers(operation, a, b):
-    kinds = [v.kind if isinstance(v, Scalar) else "int" for v in (a, b)]
-    kind = "int" if kinds == ["int", "int"] else "float"
+    kind = "int" if is_integer(a) and is_integer(b) else "float"
     exact = isinstance(a, int) and isinstance(b, int)
     if exact and b != 0 and operation in ("FloorDiv", "Mod"):
         return a // b if operation == "FloorDiv" else a % b
+    left, right = plain(a), plain(b)
     if operation == "FloorDiv" and PROGRAMS in state().sizes:
-        return number(FLOOR(sympy.expand(plain(a)), plain(b)), kind)
+        return number(FLOOR(sympy.expand(left), right), kind)
     if operation not in ARITHMETIC:
         raise NotRead(f"{operation} of numbers that depend on a size")
-    if operation == "Pow":
-        if not plain(b).is_number or abs(plain(b)) > 64:
-            raise NotRead("a power whose exponent is large, or depends on a size")
-        if plain(b) < 0:
-            if kind == "int" and state().sizes:
-                raise NotRead("a negative power of an integer, which Numba cuts")
-            kind = "float"
     if operation == "Div":
         kind = "float"
-    return number(ARITHMETIC[operation](plain(a), plain(b)), kind)
-
-
-def both(operation: str, a: Any, b: Any) -> Array:
-    """a & b, a | b of truth values."""
-    if not all(isinstance(v, Array) and v.kind == "bool" for v in (a, b)):
-        raise NotRead(f"{operation} of what are no truth values")
-    if operation == "BitAnd":
-        return elementwise(lambda p, q: p * q, a, b, kind="bool")
-    return elementwise(lambda p, q: p + q - p * q, a, b, kind="bool")
+    if operation == "Pow":
+        if not right.is_number or abs(right) > 64:
+            raise NotRead("a power whose exponent is large, or depends on a size")
+        if right < 0 and kind == "int" and state().sizes:
+            raise NotRead("a negative power of an integer, which Numba cuts")
+        kind = "float" if right < 0 else kind
+    return number(ARITHMETIC[operation](left, right), kind)
 
 
 def negative(a: Any) -> Any:
     """-a."""
     if is_number(a):
-        kind = a.kind if isinstance(a, Scalar) else "int"
-        return number(-plain(a), kind)
+        return number(-plain(a), "int" if is_integer(a) else "float")
     return elementwise(lambda e: -e, floats(a))
 
 
@@ -494,13 +495,11 @@ def compared(operation: str, a: Any, b: Any) -> Array:
 def chosen(condition: Any, a: Any, b: Any) -> Array:
     """where(condition, a, b)."""
     if not isinstance(condition, Array) or condition.kind != "bool":
-        raise NotRead("where of a condition that is no comparison of values")
-    sides = [v for v in (a, b) if isinstance(v, Array)]
-    sides += [v for v in (a, b) if isinstance(v, Scalar) and v.kind == "float"]
-    for side in sides:
+        raise NotRead("where of a condition that is not a comparison of values")
+    for side in (a, b):
         if isinstance(side, Array):
             floats(side, "where")
-    if not sides:
+    if "float" not in [getattr(side, "kind", "int") for side in (a, b)]:
         raise NotRead("where of integers")
     return elementwise(lambda h, p, q: h * p + (1 - h) * q, condition, a, b)
 
@@ -512,7 +511,7 @@ def axis_of(a: Array, axis: Any, more: int = 0) -> int:
     """An axis counted from the first."""
     ndim = a.ndim + more
     if isinstance(axis, bool) or not isinstance(axis, int):
-        raise NotRead(f"an axis that is {type(axis).__name__}, no plain int")
+        raise NotRead(f"an axis that is {type(axis).__name__}, not a plain int")
     if not -ndim <= axis < ndim:
         raise Wrong(f"axis {axis} of an array with {ndim} axes")
     return axis % ndim
@@ -526,7 +525,7 @@ def axes_of(a: Array, axis: Any) -> list[int]:
     if len(set(axes)) < len(axes):
         raise Wrong("an axis that is given twice")
     if not axes:
-        raise NotRead("a reduction over no axes")
+        raise NotRead("a reduction over an empty tuple of axes")
     return axes
 
 
@@ -583,49 +582,36 @@ def _check_whole(part, size):
         raise NotRead("a part of an array")
 
 
+def sizes_of(shape: Sequence[Any]) -> list[Expr]:
+    """The sizes of a shape as expressions."""
+    if not all(map(is_number, shape)):
+        raise NotRead("a shape that holds more than plain sizes")
+    return list(map(plain, shape))
+
+
 def reshaped(a: Array, shape: Sequence[Any]) -> Array:
     """The entries in another shape, where only axes of one entry come and go."""
-    if any(not is_number(size) for size in shape):
-        raise NotRead("a shape that holds no plain sizes")
-    sizes = [plain(size) for size in shape]
+    sizes, count = sizes_of(shape), sympy.prod(a.shape)
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = -count / sympy.prod(sizes)
     kept = [axis for axis in range(a.ndim) if a.shape[axis] != 1]
-    if sizes.count(-1) > 1:
-        raise Wrong("a shape with two sizes -1")
-    if -1 in sizes:
-        missing = [a.shape[axis] for axis in kept]
-        for size in sizes:
-            if size in (ONE, S.NegativeOne):
-                continue
-            if size not in missing:
-                raise Wrong(f"{in_words(a.shape)} reshaped to {in_words(sizes)}")
-            missing.remove(size)
-        if len(missing) > 1:
-            raise NotRead("two axes joined by reshape")
-        sizes[sizes.index(-1)] = missing[0] if missing else ONE
     if [size for size in sizes if size != 1] != [a.shape[axis] for axis in kept]:
-        joined = sympy.prod(sizes) == sympy.prod(a.shape)
         words = f"{in_words(a.shape)} reshaped to {in_words(sizes)}"
-        raise NotRead(words) if joined else Wrong(words)
+        raise NotRead(words) if sympy.prod(sizes) == count else Wrong(words)
     old = iter(kept)
     view = moved(a, [None if size == 1 else next(old) for size in sizes])
     return perhaps_view(a, like(a, view.shape, view.e))
 
 
-def expanded(a: Array, shape: Sequence[Any], minus_one: bool = False) -> Array:
-    """A view that is broadcast to a shape; with minus_one, -1 keeps a size, as in torch."""
-    if any(not is_number(size) for size in shape):
-        raise NotRead("a shape that holds no plain sizes")
-    own = (ONE,) * (len(shape) - a.ndim) + a.shape
-    sizes = [plain(size) for size in shape]
-    if minus_one and len(own) == len(sizes):
-        sizes = [s if s != -1 else mine for s, mine in zip(sizes, own, strict=True)]
+def expanded(a: Array, shape: Sequence[Any]) -> Array:
+    """A view that is broadcast to a shape."""
+    sizes = sizes_of(shape)
+    check_shape(sizes)
     if broadcast(a.shape, sizes) != tuple(sizes):
         raise Wrong(f"{in_words(a.shape)} broadcast to {in_words(sizes)}")
-    added = len(sizes) - a.ndim
-    axes = [None] * added + [
-        own if sizes[added + axis] == a.shape[axis] else None
-        for axis, own in enumerate(a.axes)
-    ]
+    axes = [None] * (len(sizes) - a.ndim)
+    for own, mine, size in zip(a.axes, a.shape, sizes[len(axes) :], strict=True):
+        axes.append(own if size == mine else None)
     return Array(a.memory, sizes, axes, a.turns)
 
 
@@ -670,7 +656,7 @@ def matmul(a: Any, b: Any) -> Array:
     """a @ b, of one or two axes each."""
     forms = {(1, 1): "i,i->", (2, 1): "ij,j->i", (1, 2): "i,ij->j", (2, 2): "ij,jk->ik"}
     if not (isinstance(a, Array) and isinstance(b, Array)):
-        raise NotRead("a matrix product of what are no arrays")
+        raise NotRead("a matrix product of other than two arrays")
     if (a.ndim, b.ndim) not in forms:
         raise NotRead(f"a matrix product of {a.ndim} and {b.ndim} axes")
     return einsum(forms[a.ndim, b.ndim], a, b)
@@ -678,37 +664,29 @@ def matmul(a: Any, b: Any) -> Array:
 
 def einsum(text: Any, *arrays: Any) -> Array:
     """The sum over every letter that the result has not."""
-    if not isinstance(text, str) or "." in text or not arrays:
-        raise NotRead("einsum in another form than letters and arrays")
-    operands, arrow, result = text.replace(" ", "").partition("->")
+    if not isinstance(text, str) or "." in text or "->" not in text or not arrays:
+        raise NotRead("einsum in another form than letters, -> and arrays")
+    operands, _, result = text.replace(" ", "").partition("->")
     names = operands.split(",")
-    if len(names) != len(arrays):
-        raise Wrong(f"einsum {text} of {len(arrays)} arrays")
-    if not arrow:
-        result = "".join(
-            sorted(c for c in set(operands) - {","} if operands.count(c) == 1)
-        )
+    if [floats(a, "einsum").ndim for a in arrays] != list(map(len, names)):
+        shapes = ", ".join(in_words(a.shape) for a in arrays)
+        raise Wrong(f"einsum {text} of the shapes {shapes}")
     letters = {c: Dummy("r", integer=True, positive=True) for c in operands}
     sizes, product = {}, ONE
     for a, own in zip(arrays, names, strict=True):
-        if floats(a, "einsum").ndim != len(own):
-            raise Wrong(f"einsum {text}: {own} of an array with {a.ndim} axes")
         for c, size in zip(own, a.shape, strict=True):
             if sizes.setdefault(c, size) != size:
                 raise Wrong(f"einsum {text}: {c} is {sizes[c]} and {size}")
         product *= a.e.xreplace({a.letter(k): letters[c] for k, c in enumerate(own)})
     if len(set(result)) < len(result) or not set(result) <= set(sizes):
         raise Wrong(f"einsum {text}")
-    if len({a.library for a in arrays}) > 1:
-        raise NotRead("a product of a NumPy array with a torch tensor")
-    if arrays[0].library == "torch" and len({a.dtype for a in arrays}) > 1:
+    library, dtype = _common(arrays)
+    if library == "torch" and len({a.dtype for a in arrays}) > 1:
         raise NotRead("a product of tensors of two dtypes, which torch refuses")
     for c, size in sizes.items():
         if c not in result and size != 1:
             product = Sum(product, (letters[c], 1, size))
-    new = {letters[c]: AXES[len(result) - 1 - k] for k, c in enumerate(result)}
-    dtypes = {a.dtype for a in arrays}
-    dtype = dtypes.pop() if len(dtypes) == 1 else "mixed"
+    axes = {letters[c]: AXES[len(result) - 1 - k] for k, c in enumerate(result)}
     shape = [sizes[c] for c in result]
-    new = array(shape, product.xreplace(new), arrays[0].library, dtype)
+    new = array(shape, product.xreplace(axes), library, dtype)
     return perhaps_view(arrays[0], new) if set(result) == set(operands) else new

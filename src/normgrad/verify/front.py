@@ -18,7 +18,7 @@ def verify(program: Any, *described: Any, **options: Any) -> Verdict:
     a module's text; the definitions are a norm, or a forward whose gradients are worked out.
 
     Returns:  Verdict, with one for each output
-    Raises:   what these raise: ValueError for what is not known by its name, TypeError for what is no program
+    Raises:   what these raise: ValueError for what is not known by its name, TypeError for what is not a program
     """
     kernel = "binding" in options or described and isinstance(described[0], Mapping)
     if not kernel:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import sys
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import sympy
@@ -108,23 +108,20 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
 def library_of(program: Any) -> str:
     """ "torch" for an autograd Function and for what names torch, else "numpy"."""
     if isinstance(program, str):
-        nodes = list(ast.walk(ast.parse(program)))
-        names = {n.module for n in nodes if isinstance(n, ast.ImportFrom)}
-        names |= {n.name for n in nodes if isinstance(n, ast.alias)}
-        torch = any((name or "").partition(".")[0] == "torch" for name in names)
-        return "torch" if torch else "numpy"
+        nodes = ast.walk(ast.parse(program))
+        imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
+        words = re.findall(r"\w+", " ".join(map(ast.unparse, imports)))
+        return "torch" if "torch" in words else "numpy"
     if not isinstance(program, FunctionType):
         return "torch"
-    waiting, reached = [program], []
-    while waiting:
-        function = waiting.pop()
-        reached.append(function)
-        values = [function.__globals__.get(n) for n in function.__code__.co_names]
-        torch = sys.modules.get("torch")
-        if torch and any(value is torch for value in values):
-            return "torch"
-        functions = [v for v in values if isinstance(v, FunctionType)]
-        waiting += [f for f in functions if f not in reached and f not in waiting]
+    functions = [program]
+    for function in functions:
+        for name in function.__code__.co_names:
+            value = function.__globals__.get(name)
+            if isinstance(value, ModuleType) and value.__name__.startswith("torch"):
+                return "torch"
+            if isinstance(value, FunctionType) and value not in functions:
+                functions.append(value)
     return "numpy"
 
 
@@ -212,21 +209,19 @@ def _is_eps(value):
 def parameters_of(program: Any, name: str = "") -> tuple[list[str], list[str], bool]:
     """The parameters of a program, those without a default, and whether it is an autograd Function."""
     with tracing(library_of(program), "float64"):
-        reader = Reader()
-        target = target_of(reader, program, name)
-    if isinstance(target, FunctionClass):
+        target = target_of(Reader(), program, name)
+    is_class = isinstance(target, FunctionClass)
+    function, first = target, 0
+    if is_class:
         function = target.methods["forward"]
         first = 0 if "setup_context" in target.methods else 1
-    else:
-        function, first = target, 0
-    if function.node.args.vararg or function.node.args.kwarg:
+    arguments = function.node.args
+    if arguments.vararg or arguments.kwarg:
         raise NotRead("a function with * in its parameters")
     names = function.parameters[first:]
-    keywords = [a.arg for a in function.node.args.kwonlyargs]
-    if isinstance(target, Function):
-        names = names + keywords
-    needed = [key for key in names if key not in function.defaults]
-    return names, needed, isinstance(target, FunctionClass)
+    if not is_class:
+        names += [argument.arg for argument in arguments.kwonlyargs]
+    return names, [key for key in names if key not in function.defaults], is_class
 
 
 def cotangents_of(program: Any, name: str = "") -> list[str]:
@@ -243,10 +238,11 @@ def names_returned(target: Function | FunctionClass) -> list[str] | None:
     """The names in the last return statement of a function, where it returns names."""
     if isinstance(target, FunctionClass):
         return None
-    last = target.node.body if isinstance(target.node, ast.Lambda) else None
-    if isinstance(target.node, ast.FunctionDef):
-        final = target.node.body[-1]
-        last = final.value if isinstance(final, ast.Return) else None
+    last = target.node.body
+    if isinstance(last, list):
+        last = last[-1]
+    if isinstance(last, ast.Return):
+        last = last.value
     parts = last.elts if isinstance(last, ast.Tuple | ast.List) else [last]
     if all(isinstance(part, ast.Name) for part in parts):
         return [part.id for part in parts]

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import FunctionType, MappingProxyType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 import sympy
@@ -322,12 +322,12 @@ class Reader(Walker):
             return Scalar(Rational(repr(value)), "float")
         if type(value) is tuple:
             return tuple(map(self.admit, value))
+        if isinstance(value, ModuleType):
+            library, _, below = value.__name__.partition(".")
+            if library in TABLES and value is sys.modules.get(value.__name__):
+                return Module(library, f"{below}." if below else "")
         for library, table in TABLES.items():
             module = sys.modules.get(library)
-            if module is None:
-                continue
-            if value is module:
-                return Module(library)
             for name in [*table, *CONSTANTS[library]]:
                 if attribute(module, name) is value and "." not in name:
                     return self.attribute(Module(library), name)
@@ -838,7 +838,7 @@ class Reader(Walker):
                     entry.memory.fixed = "what a list has views of"
                 entry = copied(entry)
             state().loops.pop()
-            return Listed(turn, entry, items.backwards)
+            return Listed(turn, entry)
         values = []
         for item in items:
             self.assign(generator.target, item, inner)

@@ -7,12 +7,12 @@ refused, and so is every name that is not in the tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from inspect import signature
+from operator import add, mul, sub
 from typing import Any
 
-import sympy
-from sympy import Abs, Expr, KroneckerDelta, Max, Min, S, exp, sign, tanh
+from sympy import Abs, Expr, KroneckerDelta, Max, Min, Rational, S, exp, tanh
 
 from ..symbolic.elementary import sigmoid
 from ..symbolic.symbols import M
@@ -37,7 +37,9 @@ from .arrays import (
     elementwise,
     expanded,
     floats,
+    in_words,
     indexed,
+    is_integer,
     is_number,
     like,
     logarithm,
@@ -48,19 +50,18 @@ from .arrays import (
     plain,
     power,
     reshaped,
+    sizes_of,
     state,
     total,
     variance,
 )
-from .over_rows import Listed, Once, Rows, summed
+from .over_rows import Listed, Once, Rows
 
+# {library: its dtypes of floats}
 FLOATS = {
-    "numpy": {"float16", "float32", "float64", "longdouble"},
-    "torch": {"float16", "float32", "float64", "bfloat16"},
-}
-ALIASES = {
-    "numpy": {"half": "float16", "single": "float32", "double": "float64"},
-    "torch": {"half": "float16", "float": "float32", "double": "float64"},
+    "numpy": {name: name for name in ("float16", "float32", "float64")},
+    "torch": {name: name for name in ("float16", "float32", "float64", "bfloat16")}
+    | {"half": "float16", "float": "float32", "double": "float64"},
 }
 # {library: {a name of a parameter: its name here}}
 PARAMETERS = {
@@ -72,6 +73,7 @@ PARAMETERS = {
 # the most turns of a loop over values
 LONGEST = 1000
 DEFAULT = {"numpy": "float64", "torch": "float32"}
+LAYER_NORM_EPS = Scalar(Rational("1e-5"), "float")
 
 
 class Device:
@@ -95,28 +97,21 @@ class Known:
         if len(named) < len(options):
             raise NotRead("a parameter under both of its names")
         try:
-            bound = signature(self.run).bind(*args, **named)
+            signature(self.run).bind(*args, **named)
         except TypeError as reason:
             raise NotRead(f"{self.name}: {reason}") from None
         for value in (*args, *options.values()):
             foreign = isinstance(value, Array) and value.library != self.library
             if foreign and self.library != "math":
                 raise NotRead(f"{self.name} of an array of {value.library}")
-        return self.run(*bound.args, **bound.kwargs)
+        return self.run(*args, **named)
 
 
 def flag(value: Any) -> bool:
     """A parameter that is True or False."""
     if not isinstance(value, bool):
-        raise NotRead(f"keepdims that is {type(value).__name__}, no bool")
+        raise NotRead(f"keepdims that is {type(value).__name__}, not a bool")
     return value
-
-
-def either(first: Any, second: Any) -> Any:
-    """A parameter that has two names, of which at most one is used."""
-    if first is not None and second is not None:
-        raise NotRead("a parameter under both of its names")
-    return first if second is None else second
 
 
 # dtypes
@@ -127,7 +122,7 @@ def name_of_dtype(library: str, dtype: Any) -> str:
     if library == "numpy" and dtype is BUILTINS["float"]:
         return "float64"
     if not isinstance(dtype, DType) or dtype.library != library:
-        raise NotRead("a dtype that is no dtype of floats of the library")
+        raise NotRead("a dtype that is not one of floats of the library")
     return dtype.name
 
 
@@ -155,11 +150,6 @@ def of_dtype(dtype: DType, value: Any) -> Any:
 # elementwise
 
 
-def is_integer(value: Any) -> bool:
-    """Whether a value is an integer of Python's."""
-    return isinstance(value, int) or isinstance(value, Scalar) and value.kind == "int"
-
-
 def numeric(value: Any) -> Any:
     """What NumPy's elementwise functions take: an array of floats, or a number as one without axes."""
     if is_number(value):
@@ -172,12 +162,6 @@ def root(e: Expr) -> Expr:
     return power(e, S.Half)
 
 
-def signed(e: Expr) -> Expr:
-    """sign(e), which is right on either side of 0."""
-    state().kinks.append((e, S.Zero))
-    return sign(e)
-
-
 ENTRIES: dict[str, Callable[[Expr], Expr]] = {
     "sqrt": root,
     "square": lambda e: e**2,
@@ -188,7 +172,6 @@ ENTRIES: dict[str, Callable[[Expr], Expr]] = {
     "log": logarithm,
     "tanh": tanh,
     "negative": lambda e: -e,
-    "sign": signed,
 }
 TO_FLOATS = (root, exp, logarithm, tanh)
 TORCH_ENTRIES = ENTRIES | {
@@ -203,7 +186,12 @@ OPERATIONS = {
     "divide": "Div",
     "true_divide": "Div",
 }
-TORCH_OPERATIONS = OPERATIONS | {"mul": "Mult", "div": "Div", "pow": "Pow"}
+TORCH_OPERATIONS = OPERATIONS | {
+    "mul": "Mult",
+    "div": "Div",
+    "pow": "Pow",
+    "sub": "Sub",
+}
 
 
 def entrywise(f, operand, count=1):
@@ -235,12 +223,6 @@ def numpy_binary(operation):
 def torch_binary(operation):
     """A function of a tensor and a tensor or number, as torch has it; `pow` of both."""
     return lambda a, other, /: arithmetic(operation, floats(a), other)
-
-
-def torch_scaled(operation):
-    """torch.add and torch.sub."""
-    run = torch_binary(operation)
-    return lambda a, other, *, alpha=1: run(a, arithmetic("Mult", other, alpha))
 
 
 def clipped(a, min=None, max=None):
@@ -295,7 +277,7 @@ def _add_reduce(a, axis=0, dtype=None, *, keepdims=False):
 def deviation(a, axis, keepdims, less, f):
     """f of the mean square deviation; less: how many entries do not count."""
     if not is_number(less):
-        raise NotRead("a correction that is no number")
+        raise NotRead("a correction that is not a number")
     axes = axes_of(a, axis)
     return elementwise(f, variance(floats(a), axes, flag(keepdims), plain(less)))
 
@@ -303,11 +285,8 @@ def deviation(a, axis, keepdims, less, f):
 def numpy_variance(f):
     """np.var and np.std."""
 
-    def run(a, axis=None, dtype=None, *, ddof=None, correction=None, keepdims=False):
-        less = either(ddof, correction)
-        less = 0 if less is None else less
-        result = deviation(a, axis, keepdims, less, f)
-        return result if dtype is None else cast(result, dtype)
+    def run(a, axis=None, *, ddof=0, keepdims=False):
+        return deviation(a, axis, keepdims, ddof, f)
 
     return run
 
@@ -315,14 +294,14 @@ def numpy_variance(f):
 def torch_variance(f):
     """torch.var and torch.std."""
 
-    def run(a, axis=None, unbiased=None, keepdims=False, *, correction=None):
+    def run(a, axis=None, unbiased=None, keepdims=False, *, correction=1):
         if isinstance(axis, bool):
             raise NotRead("var(unbiased) without a dimension")
         if unbiased is not None:
-            unbiased = int(flag(unbiased))
-        less = either(unbiased, correction)
-        less = 1 if less is None else less
-        return deviation(a, axis, keepdims, less, f)
+            if correction != 1:
+                raise NotRead("a variance with unbiased and correction")
+            correction = int(flag(unbiased))
+        return deviation(a, axis, keepdims, correction, f)
 
     return run
 
@@ -335,8 +314,8 @@ def itself(e: Expr) -> Expr:
 torch_var = torch_variance(itself)
 
 
-def _torch_var_mean(a, axis=None, unbiased=None, keepdims=False, *, correction=None):
-    var = torch_var(a, axis, unbiased, keepdims, correction=correction)
+def _torch_var_mean(a, axis=None, keepdims=False, *, correction=1):
+    var = torch_var(a, axis, None, keepdims, correction=correction)
     return var, numpy_mean(a, axis, keepdims=keepdims)
 
 
@@ -354,11 +333,7 @@ def length(a, ord=None, axis=None, keepdims=False):
 
 def shape_of(sizes: tuple) -> tuple:
     """A shape that is given as one tuple, or size by size."""
-    if len(sizes) == 1 and isinstance(sizes[0], tuple | list):
-        sizes = tuple(sizes[0])
-    if any(not is_number(size) for size in sizes):
-        raise NotRead("a shape that holds no plain sizes")
-    return tuple(map(plain, sizes))
+    return tuple(sizes_of(_sequence(sizes)))
 
 
 def filled(library: str, shape: tuple, value: Any, dtype: Any) -> Array:
@@ -366,8 +341,8 @@ def filled(library: str, shape: tuple, value: Any, dtype: Any) -> Array:
     name = DEFAULT[library]
     if dtype is not None:
         name = name_of_dtype(library, dtype)
-    elif isinstance(value, int):
-        raise NotRead("an array that is filled with an integer")
+    elif is_integer(value):
+        raise NotRead("an array of integers")
     e = S.Zero if value is None else plain(value)
     result = array(shape, e, library, name)
     result.memory.written = value is not None
@@ -402,25 +377,12 @@ def numpy_like(value):
 
 
 def torch_like(value):
-    """torch.zeros_like and others; Tensor.new_zeros and others, which take a shape."""
+    """torch.zeros_like, torch.ones_like, torch.empty_like."""
 
-    def run(a, *size, dtype=None, device=None):
+    def run(a, *, dtype=None, device=None):
         _check_device(device)
         own = DType("torch", floats(a).dtype) if dtype is None else dtype
-        shape = shape_of(size) if size else a.shape
-        return filled("torch", shape, value, own)
-
-    return run
-
-
-def full(library):
-    """np.full, torch.full."""
-
-    def run(shape, fill_value, *, dtype=None, device=None):
-        _check_device(device)
-        if not is_number(fill_value):
-            raise NotRead("an array filled with what is no number")
-        return filled(library, shape_of((shape,)), fill_value, dtype)
+        return filled("torch", a.shape, value, own)
 
     return run
 
@@ -446,14 +408,9 @@ def _check_device(device):
 def as_array(a, dtype=None):
     """np.asarray."""
     if is_number(a):
-        dtype = dtype if isinstance(a, int) or dtype is not None else None
-        value = a if isinstance(a, int) else Scalar(a.e, a.kind)
-        if dtype is None and not (isinstance(a, Scalar) and a.kind == "float"):
-            raise NotRead("an array of integers")
-        return filled("numpy", (), value, dtype)
-    if isinstance(a, Listed):
-        return stacked(a)
-    return floats(a) if dtype is None else cast(a, dtype)
+        return filled("numpy", (), a, dtype)
+    a = stacked(a) if isinstance(a, Listed) else floats(a)
+    return a if dtype is None else cast(a, dtype)
 
 
 def new_array(a, dtype=None):
@@ -462,57 +419,44 @@ def new_array(a, dtype=None):
     return copied(result) if result is a else result
 
 
-def contiguous(a, dtype=None):
-    """np.ascontiguousarray."""
-    a = as_array(a, dtype)
-    return perhaps_view(a, copied(a))
-
-
-def stacked(values: Any, axis: int = 0) -> Array:
-    """np.stack of a list with an entry for each row."""
+def stacked(values: Any, /, axis: int = 0) -> Array:
+    """np.stack and torch.stack of a list with an entry for each row."""
     if not isinstance(values, Listed) or axis != 0:
         raise NotRead("a stack of another list than one entry per row")
+    is_torch = state().library == "torch"
+    if is_integer(values.entry) or is_number(values.entry) and is_torch:
+        raise NotRead("a stack of integers, or of numbers in torch")
+    return rows_of(values)
+
+
+def rows_of(values: Listed) -> Array:
+    """A list with an entry for each row as an array."""
     entry, turn = values.entry, values.turn
-    if values.backwards or is_integer(entry):
-        raise NotRead("a stack of integers, or from the last row on")
     if is_number(entry):
         entry = array((), plain(entry), state().library, state().dtype)
     e = entry.memory.e.xreplace({turn.letter: AXES[entry.ndim]})
     return like(entry, (turn.size, *entry.shape), e)
 
 
-def _torch_stack(tensors, dim=0):
-    if isinstance(tensors, Listed) and is_number(tensors.entry):
-        raise NotRead("a stack of numbers")
-    return stacked(tensors, dim)
-
-
 # shapes
-
-
-def transposed(a, axes):
-    """Axes in another order; all of them the other way round for none."""
-    if not axes:
-        return moved(a, range(a.ndim)[::-1])
-    order = [axis_of(a, axis) for axis in axes]
-    if sorted(order) != list(range(a.ndim)):
-        raise Wrong("a transpose that leaves out an axis, or has one twice")
-    return moved(a, order)
 
 
 def _sequence(values):
     """Axes or sizes that are given as one tuple, or one by one."""
     if len(values) == 1 and isinstance(values[0], tuple | list):
         return tuple(values[0])
-    return () if values == (None,) else values
+    return values
 
 
-def _numpy_transpose(a, axes=None):
-    return transposed(a, _sequence((axes,)))
-
-
-def _method_transpose(self, *axes):
-    return transposed(self, _sequence(axes))
+def transposed(a, *axes):
+    """Axes in another order; all of them the other way round for none."""
+    axes = _sequence(axes)
+    if not axes:
+        return moved(a, range(a.ndim)[::-1])
+    order = [axis_of(a, axis) for axis in axes]
+    if sorted(order) != list(range(a.ndim)):
+        raise Wrong("a transpose that leaves out an axis, or has one twice")
+    return moved(a, order)
 
 
 def _swapped(a, first, second, /):
@@ -522,39 +466,18 @@ def _swapped(a, first, second, /):
     return moved(a, order)
 
 
-def _permuted(a, *axes):
-    order = _sequence(axes)
-    if not order:
-        raise NotRead("permute without an order")
-    return transposed(a, order)
-
-
 def _torch_t(a):
     if a.ndim > 2:
         raise Wrong(f"t of a tensor with {a.ndim} axes")
-    return transposed(a, ())
+    return transposed(a)
 
 
 def _reshape_method(self, *shape):
     return reshaped(self, _sequence(shape))
 
 
-def _numpy_reshape(a, shape):
-    return reshaped(a, _sequence((shape,)))
-
-
-def _torch_reshape(a, shape):
-    if not isinstance(shape, tuple | list):
-        raise Wrong("torch.reshape to a shape that is no tuple")
-    return reshaped(a, shape)
-
-
 def _raveled(a):
     return reshaped(a, (-1,))
-
-
-def _flattened(a):
-    return copied(reshaped(copied(a), (-1,)))
 
 
 def _unsqueezed(a, axis):
@@ -563,9 +486,7 @@ def _unsqueezed(a, axis):
     return moved(a, order)
 
 
-def _squeezed(a, axis=None):
-    if axis is None:
-        raise NotRead("squeeze of every axis of one entry, which depends on the sizes")
+def _squeezed(a, axis):
     at = axis_of(a, axis)
     if a.shape[at] != 1:
         raise Wrong(f"squeeze of an axis of {a.shape[at]} entries")
@@ -577,12 +498,14 @@ def _numpy_broadcast_to(a, shape):
     return perhaps_view(a, copied(expanded(a, _sequence((shape,)))))
 
 
-def _torch_broadcast_to(a, shape):
-    return expanded(a, _sequence((shape,)))
-
-
 def _expand(self, *size):
-    return expanded(self, _sequence(size), minus_one=True)
+    sizes = list(_sequence(size))
+    if -1 in sizes[: len(sizes) - self.ndim]:
+        raise Wrong("expand with -1 for an axis that is not there")
+    for axis in range(-self.ndim, 0):
+        if sizes[axis] == -1:
+            sizes[axis] = _size(self)[axis]
+    return expanded(self, sizes)
 
 
 def _expand_as(self, other):
@@ -600,12 +523,6 @@ def of_vectors(text):
     return run
 
 
-def _numpy_einsum(subscripts, *operands, optimize=None):
-    if optimize not in (None, False, True, "optimal", "greedy"):
-        raise NotRead("einsum with a path of its own")
-    return einsum(subscripts, *operands)
-
-
 def _product(x1, x2, /):
     return matmul(floats(x1), floats(x2))
 
@@ -620,15 +537,14 @@ def _astype(self, dtype, *, copy=True):
 def to(self, *targets, dtype=None, device=None):
     """Tensor.to."""
     _check_device(device)
-    names = [dtype] if dtype is not None else []
-    for target in targets:
-        if isinstance(target, Array):
-            names.append(DType("torch", target.dtype))
-        elif not isinstance(target, Device):
-            names.append(target)
+    names = list(targets) if dtype is None else [*targets, dtype]
+    names = [name for name in names if not isinstance(name, Device)]
     if len(names) > 1:
         raise NotRead("to with two dtypes")
-    return cast(self, names[0]) if names else self
+    if not names:
+        return self
+    dtype = names[0]
+    return _type_as(self, dtype) if isinstance(dtype, Array) else cast(self, dtype)
 
 
 def _type_as(self, other):
@@ -671,15 +587,39 @@ def in_place(run):
     return write
 
 
-def _copy_(self, src):
-    elements = elementwise(itself, expanded(floats(src), _size(self)))
-    self.write(elements.e)
-    return self
+# the norms of torch.nn.functional, by their definitions
 
 
-def _zero_(self):
-    self.write(S.Zero)
-    return self
+def _normalized(a, normalized_shape, weight, bias, eps, center):
+    """(a - mean) / sqrt(mean((a - mean)**2) + eps) * weight + bias; without center the mean counts as 0."""
+    if not isinstance(normalized_shape, tuple | list) or not is_number(eps):
+        raise NotRead("a norm of torch without a tuple of sizes, or a number eps")
+    sizes = tuple(sizes_of(normalized_shape))
+    shape = floats(a).shape
+    axes = list(range(len(shape)))[-len(sizes) :]
+    if not sizes or shape[-len(sizes) :] != sizes:
+        raise Wrong(f"normalized_shape {in_words(sizes)} of {in_words(shape)}")
+    if center:
+        a = elementwise(sub, a, average(a, axes, keep=True))
+    squares = average(elementwise(lambda e: e**2, a), axes, keep=True)
+    a = elementwise(lambda e, s, c: e * power(s + c, -S.Half), a, squares, eps)
+    for f, vector in ((mul, weight), (add, bias)):
+        if vector is None:
+            continue
+        if floats(vector).shape != sizes:
+            raise Wrong(f"a weight or bias of the shape {in_words(vector.shape)}")
+        a = elementwise(f, a, vector)
+    return a
+
+
+def layer_norm(a, normalized_shape, weight=None, bias=None, eps=LAYER_NORM_EPS):
+    """torch.nn.functional.layer_norm."""
+    return _normalized(a, normalized_shape, weight, bias, eps, True)
+
+
+def rms_norm(a, normalized_shape, weight=None, eps=None):
+    """torch.nn.functional.rms_norm; its own eps is not read, since it depends on the dtype."""
+    return _normalized(a, normalized_shape, weight, None, eps, False)
 
 
 # the tables
@@ -702,24 +642,21 @@ NUMPY: dict[str, Callable] = {
     "matmul": _product,
     "dot": _product,
     "outer": of_vectors("i,j->ij"),
-    "einsum": _numpy_einsum,
+    "einsum": einsum,
     "zeros": numpy_filled(ZERO),
     "ones": numpy_filled(FULL_ONE),
     "empty": numpy_filled(None),
     "zeros_like": numpy_like(0),
     "ones_like": numpy_like(1),
     "empty_like": numpy_like(None),
-    "full": full("numpy"),
     "eye": eye("numpy"),
-    "identity": eye("numpy"),
     "asarray": as_array,
     "array": new_array,
-    "ascontiguousarray": contiguous,
     "copy": copied,
     "stack": stacked,
-    "transpose": _numpy_transpose,
+    "transpose": lambda a, axes=(): transposed(a, axes),
     "swapaxes": _swapped,
-    "reshape": _numpy_reshape,
+    "reshape": lambda a, shape: reshaped(a, _sequence((shape,))),
     "ravel": _raveled,
     "expand_dims": _unsqueezed,
     "squeeze": _squeezed,
@@ -729,22 +666,18 @@ _methods = "sum mean var std clip dot copy swapaxes ravel squeeze"
 NUMPY_METHODS: dict[str, Callable] = {
     **{name: NUMPY[name] for name in _methods.split()},
     "astype": _astype,
-    "transpose": _method_transpose,
+    "transpose": transposed,
     "reshape": _reshape_method,
-    "flatten": _flattened,
     "item": item,
 }
 SHARED: dict[str, Callable] = {
     **{name: entrywise(f, floats) for name, f in TORCH_ENTRIES.items()},
     **{name: torch_binary(f) for name, f in TORCH_OPERATIONS.items()},
-    "add": torch_scaled("Add"),
-    "sub": torch_scaled("Sub"),
     "maximum": entrywise(Max, floats, 2),
     "minimum": entrywise(Min, floats, 2),
     "clamp": clipped,
     "clip": clipped,
     "clamp_min": lambda a, min: clipped(a, min=min),
-    "clamp_max": lambda a, max: clipped(a, max=max),
     "addcmul": _addcmul,
     "sum": torch_reduction(numpy_sum),
     "mean": torch_reduction(numpy_mean),
@@ -759,11 +692,9 @@ SHARED: dict[str, Callable] = {
     "transpose": _swapped,
     "swapaxes": _swapped,
     "t": _torch_t,
-    "permute": _permuted,
     "ravel": _raveled,
     "clone": copied,
     "detach": _detach,
-    "broadcast_to": _torch_broadcast_to,
 }
 TORCH: dict[str, Callable] = SHARED | {
     "where": NUMPY["where"],
@@ -771,16 +702,16 @@ TORCH: dict[str, Callable] = SHARED | {
     "linalg.norm": length,
     "linalg.vector_norm": length,
     "einsum": einsum,
+    "nn.functional.layer_norm": layer_norm,
+    "nn.functional.rms_norm": rms_norm,
     "zeros": torch_filled(ZERO),
     "ones": torch_filled(FULL_ONE),
     "empty": torch_filled(None),
     "zeros_like": torch_like(0),
     "ones_like": torch_like(1),
     "empty_like": torch_like(None),
-    "full": full("torch"),
     "eye": eye("torch"),
-    "stack": _torch_stack,
-    "reshape": _torch_reshape,
+    "stack": stacked,
 }
 TORCH_METHODS: dict[str, Callable] = SHARED | {
     "reshape": _reshape_method,
@@ -789,24 +720,17 @@ TORCH_METHODS: dict[str, Callable] = SHARED | {
     "expand_as": _expand_as,
     "contiguous": lambda a: perhaps_view(a, copied(a)),
     "to": to,
-    "type": cast,
     "type_as": _type_as,
     "float": cast_to("float32"),
     "double": cast_to("float64"),
     "half": cast_to("float16"),
     "bfloat16": cast_to("bfloat16"),
-    "new_zeros": torch_like(0),
-    "new_ones": torch_like(1),
-    "new_empty": torch_like(None),
     "size": _size,
     "dim": lambda a: a.ndim,
     "item": item,
-    "copy_": _copy_,
-    "zero_": _zero_,
 }
 TORCH_METHODS |= {
-    f"{name}_": in_place(SHARED[name])
-    for name in "add sub mul div pow sqrt rsqrt square neg clamp addcmul".split()
+    f"{name}_": in_place(SHARED[name]) for name in "add sub mul div clamp".split()
 }
 
 
@@ -823,31 +747,16 @@ def of_number(f):
 
 
 MATH: dict[str, Callable] = {
-    name: of_number(f)
-    for name, f in {
-        "sqrt": root,
-        "exp": exp,
-        "log": logarithm,
-        "tanh": tanh,
-        "fabs": Abs,
-    }.items()
+    "sqrt": of_number(root),
+    "exp": of_number(exp),
+    "log": of_number(logarithm),
 }
-
-
-def _as_float(x, /):
-    return of_number(lambda e: e)(x)
 
 
 def _as_int(x, /):
     if is_integer(x):
         return number(plain(x), "int")
-    raise NotRead("int of what is no integer")
-
-
-def _absolute(x, /):
-    if is_number(x):
-        return number(Abs(plain(x)), "int" if isinstance(x, int) else x.kind)
-    return elementwise(Abs, floats(x))
+    raise NotRead("int of what is not an integer")
 
 
 def _length_of(x, /):
@@ -863,11 +772,9 @@ def _length_of(x, /):
 def summed_up(iterable, start=0, /):
     """sum of a list with an entry for each row, or of plain values."""
     if isinstance(iterable, Listed):
-        entry, turn = iterable.entry, iterable.turn
-        if is_number(entry):
-            value = Scalar(summed(plain(entry), [turn]), "float")
-        else:
-            value = like(entry, entry.shape, summed(floats(entry).memory.e, [turn]))
+        value = total(rows_of(iterable), [0])
+        if is_number(iterable.entry):
+            value = Scalar(value.e, "float")
         return arithmetic("Add", start, value)
     if not isinstance(iterable, tuple | list):
         raise NotRead(f"a sum of {type(iterable).__name__}")
@@ -875,21 +782,6 @@ def summed_up(iterable, start=0, /):
     for value in iterable:
         result = arithmetic("Add", result, value)
     return result
-
-
-def extreme(f):
-    """max and min of numbers, where one is the answer at every size."""
-
-    def run(*values):
-        if len(values) < 2 or not all(map(is_number, values)):
-            raise NotRead("max or min of what are no two numbers")
-        result = f(*map(plain, values))
-        for value in values:
-            if plain(value) == result:
-                return value
-        raise NotRead(f"{sympy.sstr(result)}, which depends on the sizes")
-
-    return run
 
 
 # loops
@@ -913,91 +805,61 @@ SHARE = (FLOOR(M * PROGRAM, PROGRAMS), FLOOR(M * PROGRAM + M, PROGRAMS))
 
 
 def _counted(*args):
-    if all(type(a) is int for a in args) and args:
+    if not args or not all(map(is_integer, args)):
+        raise NotRead("a range of other than integers")
+    if all(isinstance(end, int) for end in args):
         numbers = range(*args)
         if len(numbers) > LONGEST:
             raise NotRead(f"a loop of {len(numbers)} turns")
         return list(numbers)
-    if all(map(is_number, args)) and tuple(map(plain, args)) == SHARE:
+    ends = tuple(map(plain, args))
+    if ends == SHARE:
         return Rows(M, shared=True)
-    whole = args if len(args) == 1 else args[1:] if args[:1] == (0,) else ()
-    sizes = [a for a in whole if isinstance(a, Scalar) and a.kind == "int"]
-    if len(sizes) == len(whole) == 1 and sizes[0].e.is_Symbol:
-        return Rows(sizes[0].e)
+    size = ends[-1]
+    if ends in ((size,), (0, size)) and size.is_Symbol:
+        return Rows(size)
     raise NotRead("a loop over some rows or columns only")
 
 
-def forwards(value):
-    """What is counted, or paired with others: rows from the first on."""
+def _rows(value):
     items = iterated(value)
-    if isinstance(items, Rows) and items.backwards:
-        raise NotRead("rows in the reverse order, counted or beside others")
+    if not isinstance(items, Rows):
+        raise NotRead("an enumerate or a zip of other than rows")
     return items
 
 
 def _enumerated(iterable):
-    items = forwards(iterable)
-    if isinstance(items, Rows):
-        return Once(Rows(items.size, lambda turn: (turn, items.item(turn))))
-    return Once(list(enumerate(items)))
+    rows = _rows(iterable)
+    return Once(Rows(rows.size, lambda turn: (turn, rows.item(turn))))
 
 
 def _zipped(*values, strict=False):
-    parts = list(map(forwards, values))
-    if not any(isinstance(part, Rows) for part in parts):
-        return Once(list(zip(*parts, strict=flag(strict))))
-    sizes = {part.size if isinstance(part, Rows) else None for part in parts}
-    if len(sizes) > 1:
+    flag(strict)
+    parts = list(map(_rows, values))
+    if len({part.size for part in parts}) != 1:
         raise NotRead("a zip of other lengths than all rows")
-    size = parts[0].size
-    return Once(Rows(size, lambda turn: tuple(p.item(turn) for p in parts)))
-
-
-def _reversed_(sequence, /):
-    items = iterated(sequence)
-    if isinstance(items, Rows):
-        return Once(replace(items, backwards=not items.backwards))
-    return Once(list(items)[::-1])
-
-
-def plain_sequence(kind):
-    """tuple and list."""
-
-    def run(values=(), /):
-        if not isinstance(values, tuple | list):
-            raise NotRead(f"{kind.__name__} of {type(values).__name__}")
-        return kind(values)
-
-    return run
+    return Once(
+        Rows(parts[0].size, lambda turn: tuple(part.item(turn) for part in parts))
+    )
 
 
 BUILTINS: dict[str, Any] = {
     name: Known("math", name, run)
     for name, run in {
-        "float": _as_float,
+        "float": of_number(itself),
         "int": _as_int,
-        "abs": _absolute,
+        "abs": entrywise(Abs, floats),
         "len": _length_of,
         "sum": summed_up,
-        "max": extreme(Max),
-        "min": extreme(Min),
         "range": _counted,
         "enumerate": _enumerated,
         "zip": _zipped,
-        "reversed": _reversed_,
-        "tuple": plain_sequence(tuple),
-        "list": plain_sequence(list),
     }.items()
 }
 TABLES: dict[str, dict[str, Callable]] = {"numpy": NUMPY, "torch": TORCH, "math": MATH}
 METHODS = {"numpy": NUMPY_METHODS, "torch": TORCH_METHODS}
-CONSTANTS: dict[str, dict[str, Any]] = {
-    "numpy": {"newaxis": None, "pi": Scalar(sympy.pi, "float")},
-    "torch": {"pi": Scalar(sympy.pi, "float")},
-    "math": {"pi": Scalar(sympy.pi, "float")},
-}
+CONSTANTS: dict[str, dict[str, Any]] = {"numpy": {"newaxis": None}, "torch": {}}
+CONSTANTS["math"] = {}
 for _library, _names in FLOATS.items():
-    CONSTANTS[_library] |= {name: DType(_library, name) for name in _names}
-    CONSTANTS[_library] |= {
-        alias: DType(_library, name) for alias, name in ALIASES[_library].items()
-    }
+    for _name, _dtype in _names.items():
+        CONSTANTS[_library][_name] = DType(_library, _dtype)

@@ -29,13 +29,11 @@ class Rows:
     """An iterable over all rows, or all columns.
 
     Args:  size: M or N; item: what it yields at a turn; shared: as of Turn
-           backwards: whether the last row comes first
     """
 
     size: Expr
     item: Callable[[Turn], Any] = lambda turn: turn
     shared: bool = False
-    backwards: bool = False
 
 
 class Once:
@@ -59,7 +57,6 @@ class Listed:
 
     turn: Turn
     entry: Any
-    backwards: bool = False
 
 
 def summed(e: Expr, turns: list[Turn]) -> Expr:

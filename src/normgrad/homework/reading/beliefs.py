@@ -119,10 +119,10 @@ def diagnoses(equation: Equation, label: str = "") -> list[Diagnosis]:
     words = "; ".join(dict.fromkeys(map(str, equation.findings[:MOST_SAID])))
     shown = []
     for key in _keys(equation.findings):
-        each = named(key, yours, right)
-        each.equation = each.equation or label
-        each.difference = words
-        shown.append(each)
+        diagnosis = named(key, yours, right)
+        diagnosis.equation = diagnosis.equation or label
+        diagnosis.difference = words
+        shown.append(diagnosis)
     if shown:
         return shown
     title = f"The equation of {head} is another one"

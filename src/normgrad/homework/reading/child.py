@@ -33,7 +33,7 @@ def in_child(read: Callable[[], list[Diagnosis]], seconds=SECONDS) -> list[Diagn
     os.close(into)
     try:
         text = _received(out, WALL * seconds)
-        return [Diagnosis(**each) for each in json.loads(text)]
+        return [Diagnosis(**fields) for fields in json.loads(text)]
     except (TypeError, ValueError):
         return []
     finally:
@@ -45,9 +45,7 @@ def in_child(read: Callable[[], list[Diagnosis]], seconds=SECONDS) -> list[Diagn
 def _answer(read):
     try:
         return read()
-    except (
-        Exception
-    ):  # a reading is extra: without one, the report still says what is wrong
+    except Exception:  # without a reading, the report still says what is wrong
         return []
 
 
@@ -63,7 +61,7 @@ def _write(into, read, seconds):
     except (OSError, ValueError):
         pass
     try:
-        text = json.dumps([asdict(each) for each in _answer(read)])
+        text = json.dumps(list(map(asdict, _answer(read))))
         with os.fdopen(into, "w") as stream:
             stream.write(text)
         code = 0

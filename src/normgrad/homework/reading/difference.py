@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import permutations, product
 
 from sympy import Expr, S, cancel
 
@@ -21,6 +21,13 @@ RATIOS = {
     N / M: ("N/M", "it is divided by M, not by N"),
     M: ("M", "it is a sum over the rows, not a mean"),
     1 / M: ("1/M", "it is a mean over the rows, not a sum"),
+}
+
+POWERS_OF_RSTD = {
+    -2: "rstd divides it",
+    -1: "rstd is missing once",
+    1: "rstd is there once too often",
+    2: "rstd has +2 too many powers",
 }
 
 
@@ -73,16 +80,16 @@ def differences(
         return []
     findings = []
     paired = _paired(extra, missing, compare or edits)
-    for term, partner, done in paired:
-        for edit in done:
+    for (term, partner), steps in paired.items():
+        for edit in steps:
             findings.append(Finding(slot(output, partner), edit, term, partner))
-    taken = [(term, partner) for term, partner, _ in paired]
+    taken = {term for pair in paired for term in pair}
     for term in extra:
-        if term not in [pair[0] for pair in taken]:
+        if term not in taken:
             added = Edit(f"added {term}", "added")
             findings.append(Finding(slot(output, term), added, yours=term))
     for term in missing:
-        if term not in [pair[1] for pair in taken]:
+        if term not in taken:
             gone = Edit("missing", "missing")
             findings.append(Finding(slot(output, term), gone, right=term))
     return _in_all(findings, right)
@@ -105,24 +112,20 @@ def slot(output: str, term: Term) -> str:
 
 
 def _paired(extra, missing, compare):
-    """(your term, right term, edits) of the cheapest way to pair them."""
-    short, long = sorted((extra, missing), key=len)
+    """{(your term, right term): edits} of the cheapest way to pair them."""
+    paired, least = {}, 0
     costs = {}
-    for term in extra:
-        for partner in missing:
-            costs[term, partner] = compare(term, partner)
-    best, least = [], UNPAIRED * (len(extra) + len(missing))
-    for order in permutations(long, len(short)):
-        pairs, cost = [], UNPAIRED * (len(extra) + len(missing))
-        for a, b in zip(short, order, strict=True):
-            term, partner = (a, b) if short is extra else (b, a)
-            steps = costs[term, partner]
-            if steps is not None and len(steps) < 2 * UNPAIRED:
-                pairs.append((term, partner, steps))
-                cost += len(steps) - 2 * UNPAIRED
+    for pair in product(extra, missing):
+        steps = compare(*pair)
+        if steps is not None and len(steps) < 2 * UNPAIRED:
+            costs[pair] = steps
+    partners = missing + [None] * (len(extra) - len(missing))
+    for order in permutations(partners, len(extra)):
+        pairs = [pair for pair in zip(extra, order, strict=True) if pair in costs]
+        cost = sum(len(costs[pair]) - 2 * UNPAIRED for pair in pairs)
         if cost < least:
-            best, least = pairs, cost
-    return best
+            paired, least = {pair: costs[pair] for pair in pairs}, cost
+    return paired
 
 
 def _in_all(findings, right):
@@ -151,10 +154,7 @@ def edits(yours: Term, right: Term) -> list[Edit] | None:
     """What leads from the right term to yours; None where that is too much."""
     steps: list[Edit] = []
     yours = _without_x(yours, right, steps)
-    ratio = cancel(yours.coefficient / right.coefficient)
-    if ratio.could_extract_minus_sign():
-        steps.append(Edit("sign", "its sign is wrong"))
-        ratio = -ratio
+    ratio = unsigned_ratio(yours, right, steps)
     mine, own = yours.sums, right.sums
     change = Counter(yours.flat)
     change.subtract(right.flat)
@@ -175,6 +175,14 @@ def edits(yours: Term, right: Term) -> list[Edit] | None:
     if ratio != 1:
         steps.append(of_ratio(ratio, yours, right))
     return steps if len(steps) <= MOST_EDITS else None
+
+
+def unsigned_ratio(yours: Term, right: Term, steps: list[Edit]) -> Expr:
+    """How many times the right coefficient yours is, without a sign; a wrong sign is one of the steps."""
+    ratio = cancel(yours.coefficient / right.coefficient)
+    if ratio.could_extract_minus_sign():
+        steps.append(Edit("sign", "its sign is wrong"))
+    return abs_of(ratio)
 
 
 def _without_x(yours, right, steps):
@@ -234,14 +242,9 @@ def _where(name, yours, right):
 
 def _of_power(name, n, where):
     times = "" if abs(n) == 1 else f" {abs(n)} times"
-    if name == "rstd" and abs(n) < 3:
-        words = (
-            f"rstd is {'missing' if n < 0 else 'there'} once{' too often' * (n > 0)}"
-        )
-        if abs(n) == 2:
-            words = f"rstd has {n:+} too many powers" if n > 0 else "rstd divides it"
-        return Edit(f"rstd {n:+}", words)
     words = f"{name} is {'missing' if n < 0 else 'too many'}{times}{where}"
+    if name == "rstd":
+        words = POWERS_OF_RSTD.get(n, words)
     return Edit(f"{name} {n:+}", words)
 
 

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sympy import Abs, Add, Expr, Indexed, Max, Mul, Pow, S, Sum, evaluate, expand
+from sympy import (
+    Abs,
+    Add,
+    Expr,
+    Indexed,
+    IndexedBase,
+    Max,
+    Mul,
+    Pow,
+    S,
+    Sum,
+    evaluate,
+    expand,
+)
 
 from ...symbolic.normal_form import as_powers, nf
 from ...symbolic.notation import tensor
@@ -18,6 +32,13 @@ from .terms import Factors, Term, terms_of, written
 
 Q = tensor("q", M, N)
 CANNOT = (NotImplementedError, OutOfPatience, TypeError, ValueError)
+OF_THE_ROOT = {
+    "variance": "it is the mean square, without the root",
+    "no root": "the root is missing",
+    "eps floor": "eps is a floor",
+    "absolute": "sizes stand for squares, without a root",
+    "eps outside": "eps stands outside of the root",
+}
 LONGEST = 200  # characters of an equation that is still read by a person
 
 
@@ -58,12 +79,8 @@ def _equation(output, stored, definitions, root):
     Args:  root: the same of an output before
     """
     head = definitions.outputs[output]
-    try:
-        right = terms_of(field_terms(head, definitions))
-        yours = _in_fewest_terms(stored, definitions, root)
-    except ValueError:  # the definitions are none of a norm
-        right, yours = (terms_of(_plain(e, definitions)) for e in (head, stored))
-        return _of_terms(output, yours, right), None
+    right = terms_of(field_terms(head, definitions))
+    yours = _in_fewest_terms(stored, definitions, root)
     own = None
     if output == "rstd" or output == "y" and is_opaque(yours):
         own = _own_rstd(output, stored, definitions)
@@ -78,8 +95,11 @@ def _equation(output, stored, definitions, root):
         equation.yours += f", rstd = {text}"
         equation.right += f", rstd = 1 / sqrt({written(under)})"
         equation.findings = findings + equation.findings
-    names = {p: _centred(p, definitions) for p in own.atoms(Indexed) if p.base == Q}
-    return equation, own.xreplace(names)
+    centred = definitions.defs.body(X_HAT[i, j]) / RSTD[i]
+    own = with_entries(
+        own, Q, lambda row, column: centred.xreplace({i: row, j: column})
+    )
+    return equation, own
 
 
 def _of_terms(output, yours, right):
@@ -88,16 +108,10 @@ def _of_terms(output, yours, right):
     return Equation(output, text if len(text) <= LONGEST else "", needed, findings)
 
 
-def _centred(entry, definitions):
-    """An entry of q as the definitions' x_hat / rstd."""
-    row, column = entry.indices
-    body = definitions.defs.body(X_HAT[i, j]) / RSTD[i]
-    return body.xreplace({i: row, j: column})
-
-
-def _plain(e, definitions):
-    """The terms of an expression in the symbols of its definitions."""
-    return Add.make_args(as_powers(nf(definitions.defs.unfold(e))))
+def with_entries(e: Expr, base: IndexedBase, change: Callable[..., Expr]) -> Expr:
+    """The expression with another one for each entry of a tensor. Args: change: of the entry's indices"""
+    entries = [part for part in e.atoms(Indexed) if part.base == base]
+    return e.xreplace({part: change(*part.indices) for part in entries})
 
 
 def is_opaque(terms):
@@ -112,34 +126,26 @@ def _is_function(name):
 def _in_fewest_terms(stored, definitions, root):
     """The terms of what is stored, with x where that takes fewer of them than x_hat: before sums, within, or both."""
     e = Add(*field_terms(stored, definitions, root))
-    best = terms_of(Add.make_args(e))
-    if not e.has(MEAN):
-        return best
-    for outside, within in ((True, True), (True, False), (False, True)):
-        terms = _terms(_opened(e, outside, within))
-        if len(terms) < len(best):
-            best = terms
-    return best
+    forms = [terms_of(Add.make_args(e))]
+    if e.has(MEAN):
+        places = ((True, True), (True, False), (False, True))
+        forms += [_terms(_opened(e, *place)) for place in places]
+    return min(forms, key=len)
 
 
 def _opened(e, outside, within):
     """The expression with (x - mean) * rstd for x_hat outside of sums, within them, or both."""
-    sums = {part: S(0) for part in e.atoms(Sum)}
-    for part in sums:
-        sums[part] = _with_x(part) if within else part
-    names = {part: tensor(f"t{k}") for k, part in enumerate(sums)}
+    names = {part: tensor(f"t{k}") for k, part in enumerate(e.atoms(Sum))}
     e = e.xreplace(names)
     e = _with_x(e) if outside else e
-    return e.xreplace({name: sums[part] for part, name in names.items()})
+    sums = {name: _with_x(part) if within else part for part, name in names.items()}
+    return e.xreplace(sums)
 
 
 def _with_x(e):
-    names = {}
-    for part in e.atoms(Indexed):
-        if part.base == X_HAT:
-            row = part.indices[0]
-            names[part] = (X[part.indices] - MEAN[row]) * RSTD[row]
-    return e.xreplace(names)
+    return with_entries(
+        e, X_HAT, lambda row, column: (X[row, column] - MEAN[row]) * RSTD[row]
+    )
 
 
 def _row(definitions):
@@ -161,15 +167,12 @@ def _own_rstd(output, stored, definitions):
         if len(scales) != 1:
             return None
         e = scales.pop()
-    row = _row(definitions)
-    names = {Abs(RSTD[i]): RSTD[i]}
-    for part in e.atoms(Indexed):
-        if part.base == X_HAT:
-            names[part] = row[part.indices] * RSTD[i]
+    row, positive = _row(definitions), {Abs(RSTD[i]): RSTD[i]}
+    e = with_entries(e, X_HAT, lambda *at: row[at] * RSTD[i])
     for _ in range(2):
-        e = as_powers(nf(e.xreplace(names))).xreplace({Abs(RSTD[i]): RSTD[i]})
+        e = as_powers(nf(e.xreplace(positive))).xreplace(positive)
     if e.has(RSTD):  # within a quotient it cancels only upside down
-        e = 1 / _expanded(1 / e).xreplace({Abs(RSTD[i]): RSTD[i]})
+        e = 1 / _expanded(1 / e).xreplace(positive)
     return None if e.has(RSTD) else e
 
 
@@ -177,11 +180,7 @@ def _right_root(definitions):
     """The terms under the right root."""
     row, centred = _row(definitions), S(int(_row(definitions) is Q))
     square = 1 / definitions.defs.body(RSTD[i]) ** 2
-    names = {}
-    for part in square.atoms(Indexed):
-        if part.base == P:
-            names[part] = row[part.indices] + centred * MEAN[i]
-    return _terms(square.xreplace(names))
+    return _terms(with_entries(square, P, lambda *at: row[at] + centred * MEAN[i]))
 
 
 def _terms(e):
@@ -206,12 +205,10 @@ def _opaque(e):
 def _of_root(e: Expr, right: list[Term]):
     """(your rstd as text, findings) of what stands for rstd; right: the terms under the right root."""
     if not _opaque(e):
-        edit = Edit("variance", "it is the mean square, without the root")
-        return _text(e), [Finding("root", edit, right=right[0])]
+        return _text(e), [_of_kind("variance", right[0])]
     below = _expanded(1 / e)
     if not _opaque(below):
-        edit = Edit("no root", "the root is missing")
-        return f"1 / ({_text(below)})", [Finding("root", edit, right=right[0])]
+        return f"1 / ({_text(below)})", [_of_kind("no root", right[0])]
     square = _expanded(1 / e**2)
     if not _opaque(square):
         terms = _terms(square)
@@ -225,19 +222,21 @@ def _of_sum(below, right):
     inside = Add(*[part for part in parts if part.has(Indexed)])
     text = f"1 / ({_text(below)})"
     if below.has(Max):
-        edit = Edit("eps floor", "eps is a floor")
-        return text, [Finding("root", edit, right=right[-1])]
+        return text, [_of_kind("eps floor", right[-1])]
     if inside.has(Abs):
-        edit = Edit("absolute", "sizes stand for squares, without a root")
-        return text, [Finding("root", edit, right=right[-1])]
+        return text, [_of_kind("absolute", right[-1])]
     square = nf(inside**2)
     if _opaque(as_powers(square)) or inside == below:
         return text, []
     text = f"1 / (sqrt({_text(square)}) + {_text(below - inside)})"
-    edit = Edit("eps outside", "eps stands outside of the root")
     squares = [term for term in right if term.sums]
     more = differences("root", _terms(square), squares)
-    return text, [Finding("root", edit, right=right[0]), *more]
+    return text, [_of_kind("eps outside", right[0]), *more]
+
+
+def _of_kind(key, right):
+    """What was done to the root as a whole."""
+    return Finding("root", Edit(key, OF_THE_ROOT[key]), right=right)
 
 
 def _text(e):

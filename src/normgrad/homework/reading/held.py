@@ -38,7 +38,7 @@ class Marking(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node):
-        """The result; a function that has a name of its own is no value."""
+        """The result; a function under its own name is not a value."""
         text, named = ast.unparse(node), isinstance(node.func, ast.Name)
         func = node.func if named else self.generic_visit(node.func)
         args = [self.visit(part) for part in node.args]
@@ -125,13 +125,12 @@ def held(target, arguments, options, grad):
             total += weight * float((dy * y).sum())
         return total / (12 * STEP)
 
-    def rank(site):  # what has a name first, then the longest text
-        return not sites[site][2], 0 if sites[site][2] else -len(sites[site][1])
-
-    order = sorted(range(len(sites)), key=rank)
-    pairs = combinations([site for site in order if sites[site][2]], 2)
+    with_name = [site for site in range(len(sites)) if sites[site][2]]
+    without = [site for site in range(len(sites)) if not sites[site][2]]
+    without.sort(key=lambda site: -len(sites[site][1]))
+    single = [(site,) for site in with_name + without]
     cases, rows = [], []
-    for own in [(), *((site,) for site in order), *pairs]:
+    for own in [(), *single, *combinations(with_name, 2)]:
         cases.append([sites[site][:2] for site in own])
         rows.append([slope(way, own, inputs) for way in ways])
     for name in names:

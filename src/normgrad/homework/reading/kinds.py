@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -31,8 +32,8 @@ def told_apart(exam, evidence) -> list:
     if not hasattr(exam.task.oracle, "op"):  # there is no shape of x
         return []
     for told in (_handed_on, _digits, _sizes, _rows):
-        if found := told(exam, evidence):
-            return found
+        if diagnoses := told(exam, evidence):
+            return diagnoses
     return []
 
 
@@ -71,16 +72,15 @@ def _digits(exam, evidence):
 
 def _sizes(exam, evidence):
     """The first of BY_SIZE that fits."""
-    names, tried = tuple({output: 0 for output, *_ in evidence}), {}
+    names = tuple({output: 0 for output, *_ in evidence})
 
+    @cache
     def is_right(shape):
-        if shape not in tried:
-            try:
-                exam.compare(_of_shape(exam, shape), names)
-                tried[shape] = True
-            except Wrong:
-                tried[shape] = False
-        return tried[shape]
+        try:
+            exam.compare(_of_shape(exam, shape), names)
+        except Wrong:
+            return False
+        return True
 
     if _of_shape(exam, SHORT)[0].case.x.shape != SHORT:  # it has no rows and columns
         return []

@@ -7,63 +7,87 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from operator import add, mul, pow, sub, truediv
 
-from sympy import Add, Expr, Indexed, Integer, KroneckerDelta, Sum, cancel, sqrt
+from sympy import Add, Expr, Indexed, IndexedBase, Integer, KroneckerDelta, Sum, sqrt
 
 from ...symbolic.normal_form import as_powers, nf
-from ...symbolic.notation import dim, index, tensor
+from ...symbolic.notation import index, tensor
 from ...symbolic.symbols import M, N
+from ...verify.syntax import Walker
+from ...verify.values import NotRead
 from ..named import Diagnosis, named
 from .child import in_child
-from .difference import Edit, Finding, differences, of_ratio
+from .difference import Edit, Finding, differences, of_ratio, unsigned_ratio
 from .terms import Term, terms_of
 
-OPERATORS = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.Pow: pow}
-FUNCTIONS = {"KroneckerDelta": KroneckerDelta, "sqrt": sqrt}
+OPERATIONS = {"Add": add, "Sub": sub, "Mult": mul, "Div": truediv, "Pow": pow}
 
 
 def expression(text: str, shapes: Mapping[str, tuple]) -> Expr:
     """The expression that SymPy prints as this text; nothing of it is run.
 
     Args:    shapes: {array: its dimensions}; other names are indices and dimensions
-    Raises:  ValueError for what is no such expression
+    Raises:  ValueError for what is not such an expression
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, RecursionError) as reason:
-        raise ValueError(f"text: got {text[:40]!r}, which is no expression") from reason
-    return _read(tree, {name: tensor(name, *sizes) for name, sizes in shapes.items()})
+        raise ValueError(
+            f"text: got {text[:40]!r}, which is not an expression"
+        ) from reason
+    arrays = {name: tensor(name, *sizes) for name, sizes in shapes.items()}
+    return _Reader().evaluate(tree, FUNCTIONS | {"M": M, "N": N} | arrays)
 
 
-def _read(node, arrays) -> Expr:
-    if isinstance(node, ast.Constant) and type(node.value) is int:
+class _Reader(Walker):
+    """Reads the text of an expression."""
+
+    def value_Constant(self, node, names):
+        """An integer."""
+        if type(node.value) is not int:
+            raise NotRead(f"text: got {node.value!r}, which is not an integer")
         return Integer(node.value)
-    if isinstance(node, ast.Name):
-        return dim(node.id) if node.id in "MN" else index(node.id)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_read(node.operand, arrays)
-    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-        sides = (_read(side, arrays) for side in (node.left, node.right))
-        return OPERATORS[type(node.op)](*sides)
-    if isinstance(node, ast.Subscript) and getattr(node.value, "id", "") in arrays:
-        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        array = arrays[node.value.id]
-        if len(parts) == len(array.shape):
-            return array[tuple(_read(part, arrays) for part in parts)]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        name = node.func.id
-        if name in FUNCTIONS:
-            return FUNCTIONS[name](*[_read(part, arrays) for part in node.args])
-        if name == "Sum":
-            return _sum(node, arrays)
-    raise ValueError(f"text: got {ast.unparse(node)[:40]!r}, which is not read")
+
+    def value_Name(self, node, names):
+        """A function, an array, a dimension or an index."""
+        return names[node.id] if node.id in names else index(node.id)
+
+    def value_UnaryOp(self, node, names):
+        """A minus sign."""
+        if not isinstance(node.op, ast.USub):
+            raise NotRead(f"text: got {ast.unparse(node)[:40]!r}, which is not read")
+        return -self.evaluate(node.operand, names)
+
+    def operate(self, operation, left, right):
+        """One of OPERATIONS."""
+        if operation not in OPERATIONS:
+            raise NotRead(f"text: got a {operation}, which is not read")
+        return OPERATIONS[operation](left, right)
+
+    def value_Subscript(self, node, names):
+        """An entry of an array."""
+        array = self.evaluate(node.value, names)
+        at = self.evaluate(node.slice, names)
+        indices = at if isinstance(at, tuple) else (at,)
+        if not isinstance(array, IndexedBase) or len(indices) != len(array.shape):
+            raise NotRead(
+                f"text: got {ast.unparse(node)[:40]!r}, which is not an entry"
+            )
+        return array[indices]
+
+    def call(self, target, args, options):
+        """One of FUNCTIONS."""
+        if target not in FUNCTIONS.values() or options:
+            raise NotRead(f"text: got a call of {target}, which is not read")
+        return target(*args)
 
 
-def _sum(node, arrays):
-    body, *limits = node.args
-    pairs = [[_read(part, arrays) for part in limit.elts] for limit in limits]
-    if any(low != 1 or high not in (M, N) for _, low, high in pairs):
-        raise ValueError("text: got a sum that does not run from 1 to M or N")
-    return Sum(_read(body, arrays), *pairs)
+def _sum(body, *limits):
+    if any(low != 1 or high not in (M, N) for _, low, high in limits):
+        raise NotRead("text: got a sum that does not run from 1 to M or N")
+    return Sum(body, *limits)
+
+
+FUNCTIONS = {"KroneckerDelta": KroneckerDelta, "sqrt": sqrt, "Sum": _sum}
 
 
 def normal(e: Expr) -> Expr:
@@ -81,14 +105,6 @@ def terms(e: Expr) -> list[Term]:
     return terms_of(Add.make_args(normal(e)), letters=True)
 
 
-# What can happen to a whole answer: {key: what leads from the right answer to it}.
-WHOLES: dict[str, Callable[[Expr], Expr]] = {
-    "lengths-exchanged": lambda e: _lengths_exchanged(e),
-    "indices-exchanged": lambda e: _entries(e, lambda x: x.base[x.indices[::-1]]),
-    "arguments-exchanged": lambda e: _arrays_exchanged(e),
-}
-
-
 def _lengths_exchanged(e):
     swapped = {M: N, N: M}
 
@@ -99,9 +115,9 @@ def _lengths_exchanged(e):
     return e.replace(lambda part: isinstance(part, Sum), exchanged)
 
 
-def _entries(e, change):
+def _indices_exchanged(e):
     entries = [x for x in e.atoms(Indexed) if len(x.indices) == 2]
-    return e.xreplace({x: change(x) for x in entries})
+    return e.xreplace({x: x.base[x.indices[::-1]] for x in entries})
 
 
 def _arrays_exchanged(e):
@@ -113,13 +129,18 @@ def _arrays_exchanged(e):
     return e.xreplace({x: swapped[x.base][x.indices] for x in entries})
 
 
+# What can happen to a whole answer: {key: what leads from the right answer to it}.
+WHOLES: dict[str, Callable[[Expr], Expr]] = {
+    "lengths-exchanged": _lengths_exchanged,
+    "indices-exchanged": _indices_exchanged,
+    "arguments-exchanged": _arrays_exchanged,
+}
+
+
 def edits(yours: Term, right: Term) -> list[Edit] | None:
     """What leads from the right term to yours; None where that is too much."""
-    steps = []
-    ratio = cancel(yours.coefficient / right.coefficient)
-    if ratio.could_extract_minus_sign():
-        steps.append(Edit("sign", "its sign is wrong"))
-        ratio = -ratio
+    steps: list[Edit] = []
+    ratio = unsigned_ratio(yours, right, steps)
     mine, own = _bases(yours.flat), _bases(right.flat)
     change = Counter(mine)
     change.subtract(own)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from inspect import getsource, signature
+from inspect import getsource
 
 import numpy as np
 
@@ -39,10 +39,10 @@ def missing_path(operator, inputs, dy, grads, name) -> list[Diagnosis]:
     ways = [operator.like(inputs.arrays[name]) for _ in range(WAYS)]
     arrays |= {f"way {k}": way for k, way in enumerate(ways)}
     kind = inputs.library
-    given = tuple(Given(key, array, kind=kind) for key, array in arrays.items())
+    inputs_given = tuple(Given(key, array, kind=kind) for key, array in arrays.items())
     options = {"source": getsource(held), "run": "held", "moved": name, "ways": WAYS}
     outcome = operator.exam.student.call(
-        operator.exam.task.entry, Request("program", given, options)
+        operator.exam.task.entry, Request("program", inputs_given, options)
     )
     if outcome.values is None:
         return []
@@ -76,22 +76,21 @@ def _roles(arrays) -> list[str] | None:
 
 def _read(program, roles, library):
     from ...symbolic.proof import lettered
+    from ...verify.functions import parameters_of
     from ...verify.programs import verify_function
     from ...verify.verdict import REFUTED
 
     if isinstance(program, str):
         text = as_functions(program)
-        forward, backward = (text, "forward"), text
-        names = parameters(text, "forward") + parameters(text, "backward")[1:]
+        forward, backward = (text, "forward"), (text, "backward")
     else:
-        forward, backward = program.forward, program.backward
-        names = list(signature(forward).parameters)
-        names += list(signature(backward).parameters)[1:]
+        forward, backward = (program.forward, ""), (program.backward, "")
+    names = parameters_of(*forward)[0] + parameters_of(*backward)[0][1:]
     verdict = verify_function(
-        backward,
+        backward[0],
         forward,
         library=library,
-        name="backward",
+        name=backward[1],
         seconds=SECONDS,
         run=False,
         **dict(zip(names, 2 * roles, strict=True)),
@@ -138,11 +137,3 @@ class _OfModule(ast.NodeTransformer):
         if isinstance(node.value, ast.Name) and node.value.id == "Operator":
             return ast.Name(node.attr, node.ctx)
         return node
-
-
-def parameters(text: str, name: str) -> list[str]:
-    """The names of a function's parameters."""
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            return [argument.arg for argument in node.args.args]
-    return []

@@ -1,4 +1,4 @@
-"""A function that is no norm: each result as an equation in its arguments, beside that of the right program."""
+"""A function that is not a norm: each result as an equation in its arguments, beside that of the right program."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...verify.programs import entry, input_of
 from ..named import Diagnosis, named
 from .beliefs import MOST_SAID, UNNAMED, belief
 from .difference import differences
-from .equations import LONGEST, Q, is_opaque, sums_squares_of_x
+from .equations import LONGEST, Q, is_opaque, sums_squares_of_x, with_entries
 from .letters import normal
 from .terms import terms_of, written
 
@@ -40,8 +40,7 @@ def in_field_names(e: Expr) -> Expr:
     """The expression with q + mean for x, d for mean2 - mean1, n for n1 + n2; a maximum that guards is left out."""
     e = e.xreplace({part: _guarded(part) for part in e.atoms(Max)})
     e = e.subs(N1 + N2, COUNT).xreplace({MEAN2: MEAN1 + D})
-    entries = {part for part in e.atoms(Indexed) if part.base == X}
-    e = e.xreplace({x: Q[x.indices] + MEAN[x.indices[0]] for x in entries})
+    e = with_entries(e, X, lambda *at: Q[at] + MEAN[at[0]])
     e = expand(normal(e))
     return e.xreplace({part: S.Zero for part in e.atoms(Sum) if _adds_up_to_0(part)})
 
@@ -84,26 +83,19 @@ def differing(reads, name, program, right, wrong) -> list[Diagnosis]:
 
 def _shown(output, yours, right, label):
     """What is shown of an equation that is another one; its name where each edit has the same one."""
-    findings = _findings(output, yours, right)
+    sides = [terms_of(Add.make_args(e)) for e in (yours, right)]
+    findings = []
+    if not is_opaque(sides[0]):
+        findings = differences("root" if output == "var" else output, *sides)
     keys = {belief(finding) or _between(output, finding) for finding in findings}
     key = keys.pop() if len(keys) == 1 else ""
     title = f"The equation of {output} is another one"
     shown = named(key) if key else Diagnosis(UNKNOWN, title, UNNAMED)
-    shown.implemented, shown.right = _written(output, yours), _written(output, right)
+    shown.implemented = _written(output, yours, sides[0])
+    shown.right = _written(output, right, sides[1])
     shown.difference = "; ".join(dict.fromkeys(map(str, findings[:MOST_SAID])))
     shown.equation = label
     return [shown]
-
-
-def _findings(output, yours, right):
-    if _is_opaque(yours):
-        return []
-    slots = "root" if output == "var" else output
-    return differences(slots, *(terms_of(Add.make_args(e)) for e in (yours, right)))
-
-
-def _is_opaque(e):
-    return is_opaque(terms_of(Add.make_args(e)))
 
 
 def _between(output, finding):
@@ -113,8 +105,8 @@ def _between(output, finding):
     return {"squares": "merge-between", "mean": "merge-weights"}.get(output, "") * far
 
 
-def _written(output, e):
-    text = written(terms_of(Add.make_args(e)))
-    if _is_opaque(e) or len(text) > LONGEST:
+def _written(output, e, terms):
+    text = written(terms)
+    if is_opaque(terms) or len(text) > LONGEST:
         text = lettered(e)[0]
     return f"{output} = {text}" if len(text) <= LONGEST else ""

@@ -28,7 +28,7 @@ class Reads:
 
     Args:  outputs: what it returns; labels: {output: label}; norm: the options of normgrad.verify.norm
            library: of its arrays
-           inputs: {argument: what it is, as "x" or "(M,)"} of a function that is no norm
+           inputs: {argument: what it is, as "x" or "(M,)"} of a function that is not a norm
            right: the homework whose solution it is compared with then
     """
 
@@ -81,10 +81,10 @@ def _read(reads, entry, program, wrong):
     for equation in equations_of(verdict, definitions, SECONDS / 2):
         if equation.output in wrong:
             more = diagnoses(equation, reads.labels.get(equation.output, ""))
-            keys = {each.misconception for each in shown}
-            if equation.output == "rstd":  # that of y has been named
-                more = [each for each in more if each.misconception not in keys]
-            shown += more
+            keys = {diagnosis.misconception for diagnosis in shown}
+            for diagnosis in more:  # of rstd, that of y has been named
+                if equation.output != "rstd" or diagnosis.misconception not in keys:
+                    shown.append(diagnosis)
     return shown
 
 
@@ -94,7 +94,7 @@ def _unread(kind, line, why):
 
 
 def _read_plain(reads, entry, program, wrong):
-    """As _read, of a function that is no norm."""
+    """As _read, of a function that is not a norm."""
     from ...verify.values import NotRead
     from ...verify.verdict import NOT_READ
     from ..solutions import solution

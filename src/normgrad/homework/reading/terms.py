@@ -64,9 +64,7 @@ class Term:
     @property
     def unsigned(self) -> Term:
         """The term without a minus sign."""
-        if not self.coefficient.could_extract_minus_sign():
-            return self
-        return replace(self, coefficient=-self.coefficient)
+        return replace(self, coefficient=abs_of(self.coefficient))
 
     def __str__(self):
         number, means = self.coefficient, []
@@ -117,14 +115,7 @@ def _product(factors):
 
 def written(terms: Iterable[Term]) -> str:
     """A sum of terms as text; 0 without one."""
-    text = ""
-    for term in terms:
-        own = str(term)
-        if text and own.startswith("-"):
-            text += f" - {own[1:]}"
-        else:
-            text += f" + {own}" if text else own
-    return text or "0"
+    return " + ".join(map(str, terms)).replace("+ -", "- ") or "0"
 
 
 def terms_of(parts: Iterable[Expr], letters: bool = False) -> list[Term]:
