@@ -133,7 +133,6 @@ class Pointer:
     name: str
     offset: Index
     edges: tuple = ()
-    strides: tuple = ()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a program was found to be: one of six verdicts, for each output and for the whole, with what it rests on."""
+"""What a program was found to be: one of five verdicts, for each output and for the whole, with what it rests on."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from ..symbolic.witness import Counterexample
 
 PROVED = "proved for every M and N"
 IF_ZERO = "proved if masked lanes hold 0"
-EQUAL = "equal at the sizes tried"
 NOT_READ = "not read"
 WRONG = "wrong in itself"
 REFUTED = "refuted"
-KINDS = (PROVED, IF_ZERO, EQUAL, NOT_READ, WRONG, REFUTED)  # from best to worst
+KINDS = (PROVED, IF_ZERO, NOT_READ, WRONG, REFUTED)  # from best to worst
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,6 @@ def _read(program, roles, library):
         library=library,
         name="backward",
         seconds=SECONDS,
-        run=False,
         **dict(zip(names, 2 * roles, strict=True)),
     )
     diagnoses = []

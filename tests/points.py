@@ -1,24 +1,12 @@
-"""Programs run: at a few sizes, on random float64 values, against the values of their definitions.
-
-What cannot be read is run at the sizes of `sizes_next_to`; a refutation is run at its counterexample. The program runs
-in the process that calls this, with all that it does.
-"""
-
-from __future__ import annotations
+"""The values of definitions, and of what a program was read as, at one size: beside what the program returns."""
 
 import ast
-import inspect
-import re
-import textwrap
-from collections.abc import Sequence
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from sympy import (
     Abs,
     Add,
-    Expr,
     Heaviside,
     Indexed,
     KroneckerDelta,
@@ -33,14 +21,11 @@ from sympy import (
     tanh,
 )
 
-from ..symbolic.calculus import resolve
-from ..symbolic.definitions import Defs
-from ..symbolic.elementary import sigmoid
-from ..symbolic.symbols import M, N, i, p
-from .interpreter import flat
+from normgrad.symbolic.calculus import resolve
+from normgrad.symbolic.elementary import sigmoid
+from normgrad.symbolic.symbols import M, N, i, p
+from normgrad.verify.interpreter import flat
 
-PLAIN = ((4, 3), (1, 1), (1, 4), (4, 1), (5, 5), (3, 16))
-LARGEST = 2048
 # relative to the largest entry: rounding is smaller, and an error of a formula at random values is larger
 APART = 1e-7
 VALUES = {
@@ -59,30 +44,6 @@ VALUES = {
 }
 
 
-def sizes_next_to(text: str) -> list[tuple[int, int]]:
-    """Sizes (M, N) at which a program is run: a few plain ones, and those next to every integer in its text."""
-    sizes = list(PLAIN)
-    nodes = ast.walk(ast.parse(text))
-    values = [node.value for node in nodes if isinstance(node, ast.Constant)]
-    numbers = {value for value in values if type(value) is int}
-    for k in sorted(number for number in numbers if 2 <= number <= LARGEST):
-        near = (k - 1, k, k + 1)
-        sizes += [(2, n) for n in near]
-        if k <= 64:
-            sizes += [(m, 3) for m in near] + [(k, k), (k - 1, k + 1), (k + 1, k - 1)]
-    return list(dict.fromkeys(sizes))
-
-
-def source_of(program: Any) -> str:
-    """The text of a program; empty where it is not at hand."""
-    if isinstance(program, str):
-        return program
-    try:
-        return textwrap.dedent(inspect.getsource(program))
-    except (OSError, TypeError):
-        return ""
-
-
 class Point:
     """Values of tensors at one size.
 
@@ -90,15 +51,15 @@ class Point:
            values: {name: array or number}, of those that are not drawn
     """
 
-    def __init__(self, sizes: Sequence[int], defs: Defs, draw: np.random.Generator):
+    def __init__(self, sizes, defs, draw):
         self.sizes = dict(zip((M, N), sizes, strict=True))
         self.defs, self.draw, self.values = defs, draw, {}
 
-    def shape(self, sizes: Sequence[Expr]) -> tuple[int, ...]:
+    def shape(self, sizes):
         """A shape in 1, M and N as numbers."""
         return tuple(int(self.sizes.get(size, 1)) for size in sizes)
 
-    def tensor(self, head: Expr) -> Any:
+    def tensor(self, head):
         """A tensor's entries, or a scalar's value: those of a name that is defined are worked out."""
         name = str(getattr(head, "base", head))
         if name not in self.values:
@@ -111,7 +72,7 @@ class Point:
                 self.values[name] = self.draw.uniform(0.2, 1)
         return self.values[name]
 
-    def value(self, e: Expr, letters: Sequence[Expr]) -> np.ndarray:
+    def value(self, e, letters):
         """An expression's values, with an axis for each of the letters, of which i and p run over the rows."""
         sizes = [self.sizes[M if letter in (i, p) else N] for letter in letters]
         axes = dict(zip(letters, enumerate(sizes), strict=True))
@@ -159,58 +120,27 @@ class Point:
         return np.arange(size).reshape(shape)
 
 
-def loaded(program: Any, name: str = "") -> Any:
-    """The function or class of a program; a text is executed."""
-    if not isinstance(program, str):
-        return program
-    names: dict[str, Any] = {"__name__": "program"}
+def loaded(program):
+    """The last function of a text."""
+    names = {"__name__": "program"}
     exec(compile(program, "program", "exec"), names)
     last = [n.name for n in ast.parse(program).body if hasattr(n, "name")]
-    return names[name or last[-1]]
+    return names[last[-1]]
 
 
-def results(
-    target: Any, library: str, arguments: dict[str, Any], cotangents: Sequence = ()
-) -> list[np.ndarray | None]:
-    """What a function returns, one after the other; of an autograd Function also the gradients.
-
-    Args:  arguments: {parameter: array or plain value}; cotangents: arrays, of an autograd Function's results
-    """
+def results(target, library, arguments):
+    """What a function returns, one after the other; arguments: {parameter: array}."""
     if library == "numpy":
         return [np.asarray(v, float) for v in flat(target(**arguments))]
     import torch
 
-    values = {
-        name: torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value
-        for name, value in arguments.items()
-    }
-    if not isinstance(target, type):
-        return [value.detach().numpy() for value in flat(target(**values))]
-    leaves = [v.requires_grad_() for v in values.values() if torch.is_tensor(v)]
-    outputs = list(flat(target.apply(*values.values())))
-    gradients = torch.autograd.grad(
-        outputs, leaves, [torch.from_numpy(c.copy()) for c in cotangents]
-    )
-    return [value.detach().numpy() for value in (*outputs, *gradients)]
+    values = {name: torch.from_numpy(value.copy()) for name, value in arguments.items()}
+    return [value.detach().numpy() for value in flat(target(**values))]
 
 
-def apart(value: Any, right: np.ndarray) -> bool:
+def apart(value, right):
     """Whether an array differs from the right one by more than rounding, or has another shape."""
     if value.shape != right.shape:
         return True
     scale = 1 + np.max(np.abs(right), initial=0)
     return not bool(np.all(np.abs(value - right) <= APART * scale))
-
-
-def overridden(point: Point, values: dict[Any, Expr], heads: dict[str, Expr]) -> None:
-    """Put the entries of a counterexample, such as x[1, 2], into the values of a point; the others are drawn.
-
-    Args:  heads: {name: an entry of the tensor}
-    """
-    for symbol, number in values.items():
-        name, *places = re.split(r"[\[\], ]+", str(symbol).rstrip("]"))
-        if not places:
-            point.values.setdefault(name, float(number))
-        elif name in heads:
-            entries = point.tensor(heads[name])
-            entries[tuple(int(place) - 1 for place in places)] = float(number)
