@@ -265,20 +265,16 @@ def kernel(x, y, w, m, n, eps, s, K, B: tl.constexpr):
             r = 1 / (tl.sqrt(tl.sum(a * a, axis=0) / n) + eps)
             tl.store(y + row * s + cols, a * r * tl.load(w + cols, mask=mask), mask=mask)
 """
-# A while loop; a pointer that moves by a block at each turn; squares summed, not averaged.
-WHILE = """
+# The sum over a tile's lanes at each turn; squares summed, not averaged.
+SCALAR = """
 @triton.jit
 def kernel(x, y, rstd, n, eps, s, B: tl.constexpr):
     pid = tl.program_id(0)
-    at = x + pid * s + tl.arange(0, B)
     total = 0.0
-    off = 0
-    while off < n:
-        mask = off + tl.arange(0, B) < n
-        a = tl.load(at, mask=mask, other=0.0)
+    for off in range(0, n, B):
+        cols = off + tl.arange(0, B)
+        a = tl.load(x + pid * s + cols, mask=cols < n, other=0.0)
         total += tl.sum(a * a)
-        at += B
-        off += B
     r = tl.rsqrt(total + eps)
     tl.store(rstd + pid, r)
     for t in range(tl.cdiv(n, B)):
@@ -306,17 +302,16 @@ def kernel(x, dy, dw, db, rstd, mean, m, n, s, B: tl.constexpr, R: tl.constexpr)
     tl.store(dw + cols, tl.sum(dw_acc, axis=0), mask=cols < n)
     tl.store(db + cols, tl.sum(db_acc, axis=0), mask=cols < n)
 """
-# A block pointer that is advanced over the columns; a gate.
-ADVANCED = """
+# Block pointers to each tile of columns; a gate.
+TILED = """
 @triton.jit
 def kernel(x, g, y, w, n, eps, B: tl.constexpr):
     pid = tl.program_id(0)
-    p_x = tl.make_block_ptr(x + pid * n, (n,), (1,), (0,), (B,), (0,))
     acc = tl.zeros((B,), dtype=tl.float32)
-    for _ in range(tl.cdiv(n, B)):
+    for i_c in range(tl.cdiv(n, B)):
+        p_x = tl.make_block_ptr(x + pid * n, (n,), (1,), (i_c * B,), (B,), (0,))
         a = tl.load(p_x, boundary_check=(0,), padding_option="zero").to(tl.float32)
         acc += a * a
-        p_x = tl.advance(p_x, (B,))
     r = tl.rsqrt(tl.sum(acc, axis=0) / n + eps)
     for i_c in range(tl.cdiv(n, B)):
         p_x = tl.make_block_ptr(x + pid * n, (n,), (1,), (i_c * B,), (B,), (0,))
@@ -429,8 +424,8 @@ KERNELS = {
         "programs",
         norm(placement="outside"),
     ),
-    "a while loop": (
-        WHILE,
+    "a sum of each tile": (
+        SCALAR,
         dict(
             x=T("x", stride="s"), y=Out("y", stride="s"), rstd=Out("rstd"), n=N,
             eps=eps, B=COLUMNS,
@@ -447,8 +442,8 @@ KERNELS = {
         "column tiles",
         norm(center=True, bias=True),
     ),
-    "an advanced block pointer": (
-        ADVANCED,
+    "block pointers over the columns": (
+        TILED,
         dict(
             x=T("x"), g=T("gate"), y=Out("y"), w=T("weight"), n=N, eps=eps, B=COLUMNS,
         ),
@@ -527,6 +522,11 @@ ATTACKS = {
         ("rstd)\n    x", "tl.where(rstd > 0, rstd, float('nan')))\n    x", None),
         ("cols, y, mask=mask)", "cols, tl.where(x == 0, 1.0, y), mask=mask)", "another value at 0"),
         ("@triton.jit\n", "tl.sum = tl.max\n\n\n@triton.jit\n", "a library that is changed"),
+        ("    cols = ", "    if row < 0:\n        return\n    cols = ", None),
+        ("    cols = ", "    if affine == False:\n        return\n    cols = ", None),
+        ("    cols = ", "    if row >= n_cols:\n        return\n    cols = ", "rows from N on left out"),
+        ("    cols = ", "    if row > 0:\n        return\n    cols = ", "the first row alone"),
+        ("    cols = ", "    if offset > 1:\n        return\n    cols = ", "a return that the values decide"),
         ("square = ", "x = tl.flip(x)\n    square = ", "a function that is not known"),
     ],
     "chunks of rows": [
@@ -548,6 +548,8 @@ ATTACKS = {
         ("        dw += dy * x_hat", "        dw += dy * x_hat + db", "another's running sum"),
         ("        dw += dy * x_hat", "        dw += tl.sum(dy * x_hat)", "a number added to all lanes"),
         ("        dw += dy * x_hat", "        dw += c1", "a number added to all lanes"),
+        ("    end = ", "    if start >= n_rows:\n        return\n    end = ", "programs that store no sums"),
+        ("        x_hat = ", "        if row >= n_rows:\n            return\n        x_hat = ", "a return in a loop"),
         ("        dw += dy * x_hat", "        if row < 5:\n            dw += dy * x_hat", "some rows alone"),
         ("        db += dy", "        db += dy\n        tl.store(DB + block * dw_stride + cols, db, mask=mask)", "a running sum is stored"),
         ("DW + block * dw_stride + cols", "DW + cols", "all programs in one row"),
@@ -664,13 +666,10 @@ ATTACKS = {
         ("pid * K + k", "pid * s + k", "another size"),
         ("pid * K + k", "pid + k", "rows that overlap"),
     ],
-    "a while loop": [
-        ("at += B", "at += 2 * B", "every other tile"),
-        ("at += B", "at += B\n        at += 1", "one column too far"),
-        ("        off += B", "        off += B\n        off += B", "every other tile"),
-        ("        at += B\n", "        if off < 64:\n            at += B\n", "moved at some turns"),
-        ("while off < n", "while off < n - B", "the last tile left out"),
-        ("while off < n", "while off <= n", "a tile too many"),
+    "a sum of each tile": [
+        ("range(0, n, B)", "range(0, n, 2 * B)", "every other tile"),
+        ("range(0, n, B)", "range(0, n - B, B)", "the last tile left out"),
+        ("range(0, n, B)", "range(0, n + 1, B)", "a tile too many"),
         ("total += tl.sum(a * a)", "total += a * a", "lanes that are not added up"),
         ("total += tl.sum(a * a)", "total = tl.maximum(total, tl.sum(a * a))", "a maximum"),
         ("range(tl.cdiv(n, B))", "range(n // B)", "the last tile left out"),
@@ -684,9 +683,8 @@ ATTACKS = {
         ("tl.sum(dw_acc, axis=0)", "tl.sum(g * x_hat, axis=0)", "the last tile alone"),
         ("dw_acc += g * x_hat", "dw_acc += tl.sum(g * x_hat, axis=0)[None, :]", "each lane gets the whole tile"),
     ],
-    "an advanced block pointer": [
-        ("tl.advance(p_x, (B,))", "tl.advance(p_x, (1,))", "tiles that overlap"),
-        ("tl.advance(p_x, (B,))", "tl.advance(p_x, (0,))", "the first tile for all"),
+    "block pointers over the columns": [
+        ("(i_c * B,), (B,), (0,))\n        a = tl.load(p_x, boundary_check=(0,), padding", "(i_c,), (B,), (0,))\n        a = tl.load(p_x, boundary_check=(0,), padding", "tiles that overlap"),
         ("b_g * tl.sigmoid(b_g)", "tl.sigmoid(b_g)", "another gate"),
         ("acc += a * a", "acc += a * a * a", "the third power"),
         ("(i_c * B,), (B,), (0,))\n        b_g", "(B,), (B,), (0,))\n        b_g", "one tile for all"),

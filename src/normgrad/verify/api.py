@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sympy import S, evaluate, nan
 
+from ..symbolic.patience import limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, i, j
 from .arrays import BEFORE
@@ -49,7 +50,7 @@ def verify(
               kernel: the function's name, where the text has several
               helpers: {function: what it returns, as text}, taken for granted
               zero: whether numbers that the kernel compares with 0 are 0, as in a row of zeros
-              seconds: how long the proof of one output may take
+              seconds: after how many a proof is given up, at its next step; a step may take long
     Returns:  Verdict, with one for each output
     Raises:   ValueError for a binding that fits neither the kernel nor the definitions
     """
@@ -109,7 +110,8 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     for name, stored in held.items():
         stored = stored.xreplace(names)
         verdicts[name] = _compared(name, stored, definitions, reader, seconds)
-    where, refused = conditions(reader.sums.conditions(), definitions)
+    with limited(seconds):
+        where, refused = conditions(reader.sums.conditions(), definitions)
     words = [words for words in reader.assumed if words.endswith(BEFORE)]
     for axis, number in enumerate(launch.grid):
         if axis not in launch.axes:

@@ -226,7 +226,7 @@ def verify_loops(
               binding: {argument: what it is}: T("x"), Out("y"), Out("dw", "p, j"), InOut("x", then="y"); a number or a
               flag; PROGRAM, PROGRAM_COUNT, LIMIT; Filled((M, 0)) for an array that is absent
               definitions: normgrad.verify.norm(...), or a Norm of your own
-              zero: whether numbers that are compared with 0 are 0; seconds: how long the proof of one output may take
+              zero: whether numbers that are compared with 0 are 0; seconds: after how many a proof is given up
     Returns:  Verdict, with one for each output
     Raises:   ValueError for a binding that fits neither the function nor the definitions
     """

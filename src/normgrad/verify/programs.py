@@ -152,7 +152,7 @@ def verify_function(
               function or as (a module's text, its name);
               an autograd Function without definitions is compared with the gradients of its own forward
               outputs: what the function returns, as ("dx", "dw"); name: of the function in a text
-              library: "numpy" or "torch", the arguments' own; seconds: how long a proof may take
+              library: "numpy" or "torch", the arguments' own; seconds: after how many a proof is given up
               inputs: what a parameter is, as g="dy", rstd="rstd[:, None]" or q="(M, N)"
     Returns:  Verdict, one for each output
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
@@ -483,7 +483,9 @@ def noted(
     if S.false in conditions:
         why = "it divides by 0, or takes a root of what is negative"
         return Verdict(WRONG, why=why)
-    words = [*assumptions, *state.words, *map(_condition_in_words, conditions)]
+    where = list(map(_condition_in_words, conditions))
+    claim = ", ".join([claim, *where])
+    words = [*assumptions, *state.words, *where]
     for a in state.zeros:
         words.append(f"{lettered(_readable(a))[0]} is 0 in every row")
     for a, b in state.kinks:

@@ -9,7 +9,7 @@ from sympy import Add, Expr, evaluate
 
 from ..symbolic.definitions import Defs
 from ..symbolic.normal_form import as_powers, nf
-from ..symbolic.patience import OutOfPatience
+from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import NotProved, lettered, prove
 from ..symbolic.witness import Counterexample
 
@@ -121,7 +121,7 @@ def compare(
     """What a program stores against its definition: proved, refuted with the difference, or not read.
 
     Args:  stored, defined: the two sides in one set of symbols; defs: what the names stand for
-           seconds: how long a proof may take
+           seconds: after how many the proof, or the difference, is given up, at its next step
     """
     try:
         prove(stored, defined, defs, seconds=seconds)
@@ -130,7 +130,8 @@ def compare(
             why = f"neither proved nor refuted: {reason.why}"
             return Verdict(NOT_READ, claim, why=why)
         try:
-            difference = terms(stored, defined, defs)
+            with limited(seconds):
+                difference = terms(stored, defined, defs)
         except (NotImplementedError, OutOfPatience, ValueError):
             difference = (stored - defined,)
         return Verdict(
