@@ -11,7 +11,7 @@ from ..symbolic.patience import limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, i, j
 from .arrays import BEFORE
-from .binding import Launch, T, outputs_of
+from .binding import Launch, outputs_of
 from .definitions import Norm
 from .domain import conditions
 from .source import Source, source_of
@@ -109,7 +109,9 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         verdicts[name] = Verdict(kind, line=line or None, why=why)
     for name, stored in held.items():
         stored = stored.xreplace(names)
-        verdicts[name] = _compared(name, stored, definitions, reader, seconds)
+        bound = launch.arguments[name]
+        verdict = compared(name, bound, stored, definitions, seconds)
+        verdicts[name] = _without_choice(verdict, stored, reader.unbound)
     with limited(seconds):
         where, refused = conditions(reader.sums.conditions(), definitions)
     words = [words for words in reader.assumed if words.endswith(BEFORE)]
@@ -157,28 +159,33 @@ def _failed(reader, kind, why):
     return Verdict(kind, assumptions=assumptions, line=reader.line or None, why=why)
 
 
-def _compared(argument, stored, definitions, reader, seconds):
-    """The verdict on one output."""
-    head = definitions.outputs[reader.launch.arguments[argument].after]
-    letters = reader.launch.arguments[argument].letters
+def compared(name, bound, stored, definitions, seconds) -> Verdict:
+    """The verdict on one output.
+
+    Args:  name, bound: of the argument; stored: what it holds in the end, in i and j
+    """
+    head = definitions.outputs[bound.after]
     indices = {str(index) for index in getattr(head, "indices", ())}
-    if indices != set(letters) - {"p"}:
-        why = f"{argument} is bound as [{', '.join(letters)}], and {head} is not"
+    if indices != set(bound.letters) - {"p"}:
+        why = f"{name} is bound as [{', '.join(bound.letters)}], and {head} is not"
         return Verdict(NOT_READ, why=why)
-    claim = f"{argument} = {head}"
-    if "p" in letters:
-        claim = f"the sum of the rows of {argument} = {head}"
-    verdict = compare(stored, head, definitions.defs, claim, seconds)
+    claim = f"{name} = {head}"
+    if "p" in bound.letters:
+        claim = f"the sum of the rows of {claim}"
+    return compare(stored, head, definitions.defs, claim, seconds)
+
+
+def _without_choice(verdict, stored, unbound):
+    """The verdict on an output, unless what is stored depends on what a launcher chooses."""
     chosen = {s for s in stored.free_symbols if s.is_integer} - {M, N, i, j}
     if verdict.kind != REFUTED or not chosen:
         return verdict
     names = {str(symbol) for symbol in chosen}
-    words = ", ".join(sorted(names))
-    if names & reader.unbound:
-        why = f"what is stored depends on {words}, and not all of these are bound"
-        return replace(verdict, kind=NOT_READ, counterexample=None, why=why)
-    why = f"what is stored depends on {words}, which the launcher chooses"
-    return replace(verdict, kind=WRONG, counterexample=None, why=why)
+    words = f"what is stored depends on {', '.join(sorted(names))}"
+    kind, why = WRONG, f"{words}, which the launcher chooses"
+    if names & unbound:
+        kind, why = NOT_READ, f"{words}, and not all of these are bound"
+    return replace(verdict, kind=kind, counterexample=None, why=why)
 
 
 GRID = {
@@ -196,23 +203,6 @@ def _promised(reader, launch):
         if isinstance(kind, tuple):
             words += f" of {kind[1]}"
         yield f"axis {axis} of the grid: {words}"
-    tensors, values = [], []
-    for name, bound in launch.arguments.items():
-        if not isinstance(bound, T):
-            values.append(f"{name} is {bound}")
-            continue
-        words = f"{name} holds {bound.before or 'nothing'} [{', '.join(bound.letters)}]"
-        if bound.stride is not None:
-            words += f" in steps of {bound.stride}"
-        if bound.column_stride != 1:
-            words += f" and {bound.column_stride}"
-        if bound.heads is not None:
-            words += f", {bound.heads[0]} rows of each token {bound.heads[1]} apart"
-        if bound.start != 0:
-            words += f", from entry {bound.start} on"
-        tensors.append(words)
-    yield "; ".join(tensors)
-    if values:
-        yield "; ".join(values)
+    yield "; ".join(f"{name} is {bound}" for name, bound in launch.arguments.items())
     if reader.unbound:
         yield f"{', '.join(sorted(reader.unbound))}: any integers of at least 1"
