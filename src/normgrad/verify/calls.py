@@ -144,11 +144,9 @@ class Calls(Expressions):
         if bitcast is not False:
             raise NotRead("a bitcast")
         kind = dtype.kind if isinstance(dtype, Dtype) else ""
-        if kind == "float" and isinstance(value, Number | Index | Mask):
+        if kind == "float" and isinstance(value, Number | Index):
             return self.number(value)
         if kind == "integer" and isinstance(value, Index):
-            return value
-        if kind == "boolean" and isinstance(value, Mask):
             return value
         raise NotRead("a cast to what is no dtype of the same kind")
 
@@ -266,8 +264,6 @@ class Calls(Expressions):
 
     def call_where(self, condition, x, y):
         """x where the condition holds, else y."""
-        if isinstance(condition, bool):
-            return x if condition else y
         x, y = self.number(x), self.number(y)
         if isinstance(condition, Mask):
             return self.where(condition, x, y)
