@@ -607,7 +607,7 @@ math.sqrt(w @ w) * x; math.exp(w.sum()) * w; math.log(w @ w) * w; math.tanh(x.su
 math.fabs(w.sum()) * w; float(w.sum()) * x; float(len(x)) * w; int(x.shape[0]) * w; abs(x)
 abs(-len(x)) * w; sum([w, w, x]); sum([row * w for row in x]); sum([r @ w for r in x], 1) * w
 max(len(w), 1) * w; min(len(w), 0) + w; len(tuple([1, 2])) * w; len(list((1,))) * w; x.size * w
-[r * 2 for r in (w, x)][1]; x ** (-2); -x; +2 * x; 2 / x; x - 1; x[..., None][:, :, 0]; x.mT
+[r * 2 for r in (w, x)][1]; x ** (-2); -x; 2 / x; x - 1; x[..., None][:, :, 0]; x.mT
 x.ndim * w; x[:, :x.shape[1]]; x[0:]; (lambda t, *s, k=2: t * k + s[0])(x, w)
 x * (2 if x.ndim == 2 else 3); x * (7 // 2) + 7 % 4; x * 2 ** (-1); x * len(x) ** 2
 x.dtype.type(3) * w; (x.shape[:1] + (1,))[1] * w; x * [1, 2, 3][-1]; x * {'a': 2}['a']
@@ -829,9 +829,6 @@ def test_what_torch_does_not_differentiate_again_is_read():
     static = "    @staticmethod\n    def backward"
     once = "    @torch.autograd.function.once_differentiable\n    def backward"
     text = TORCH.replace(static, static.replace("    def backward", once))
-    assert verify_function(text, RMS).kind == PROVED
-    wdy = "wdy = dy * weight"
-    text = TORCH.replace(wdy, f"with torch.no_grad():\n            {wdy}")
     assert verify_function(text, RMS).kind == PROVED
 
 

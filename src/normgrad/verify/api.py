@@ -14,10 +14,11 @@ from .arrays import BEFORE
 from .binding import Launch, outputs_of
 from .definitions import Norm
 from .domain import conditions
+from .functions import followed
 from .source import Source, source_of
 from .statements import Reader
-from .values import NotRead, Unknown, Wrong
-from .verdict import IF_ZERO, NOT_READ, REFUTED, WRONG, Verdict, compare, whole
+from .values import NotRead, Unknown
+from .verdict import IF_ZERO, NOT_READ, REFUTED, WRONG, Verdict, compare, refused, whole
 
 ALWAYS = (
     "floating-point numbers are exact: no rounding, no overflow; integers do not overflow",
@@ -62,7 +63,7 @@ def verify(
     try:
         source, name = source_of(program, kernel)
     except NotRead as reason:
-        return Verdict(NOT_READ, why=str(reason))
+        return refused(reason)
     with evaluate(True):
         verdict = _read(source, name, launch, definitions, seconds, nan)
         if verdict is None:
@@ -76,44 +77,27 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     memory = reader.memory
     try:
         reader.check_binding(kernel)
-        local = reader.bound(kernel)
+        with followed():
+            held = reader.read(kernel)
+        reader.check_binding(kernel)
+        names = _largest(reader.largest, definitions)
     except NotRead as reason:
-        return _failed(reader, NOT_READ, str(reason))
-    try:
-        held = reader.read(kernel, local)
-    except NotRead as reason:
-        if isinstance(reason, Unknown) and fill is nan and memory.filled:
-            return None
-        kind = WRONG if isinstance(reason, Wrong) else NOT_READ
-        return _failed(reader, kind, str(reason))
-    except (
-        AttributeError,
-        IndexError,
-        KeyError,
-        NotImplementedError,
-        TypeError,
-        ValueError,
-    ) as bug:
-        return _failed(reader, NOT_READ, f"not followed: {type(bug).__name__}: {bug}")
-    reader.check_binding(kernel)
-    verdicts = {}
-    names, unnamed = _largest(reader.largest, definitions)
-    if unnamed:
-        return _failed(
-            reader, NOT_READ, f"the largest of {unnamed}, which no definition is"
-        )
-    for name, (fault, line, why) in memory.faults.items():
-        if issubclass(fault, Unknown) and fill is nan and memory.filled:
-            return None
-        kind = WRONG if issubclass(fault, Wrong) else NOT_READ
-        verdicts[name] = Verdict(kind, line=line or None, why=why)
+        memory.faults = {"": reason}
+    faults = memory.faults.values()
+    if fill is nan and memory.filled and any(isinstance(f, Unknown) for f in faults):
+        return None
+    verdicts = {name: refused(reason) for name, reason in memory.faults.items()}
+    if "" in verdicts:
+        words = (*reader.assumed, *_promised(reader, launch), *ALWAYS)
+        line = verdicts[""].line or reader.line or None
+        return replace(verdicts[""], line=line, assumptions=words)
     for name, stored in held.items():
         stored = stored.xreplace(names)
         bound = launch.arguments[name]
         verdict = compared(name, bound, stored, definitions, seconds)
         verdicts[name] = _without_choice(verdict, stored, reader.unbound)
     with limited(seconds):
-        where, refused = conditions(reader.sums.conditions(), definitions)
+        where, more = conditions(reader.sums.conditions(), definitions)
     words = [words for words in reader.assumed if words.endswith(BEFORE)]
     for axis, number in enumerate(launch.grid):
         if axis not in launch.axes:
@@ -126,11 +110,8 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         lines = ", ".join(map(str, sorted(memory.filled)))
         assumptions.insert(0, f"{FILLED} (lines {lines}); Triton leaves it open")
     for name, verdict in verdicts.items():
-        needed = [
-            text
-            for place, text in refused.items()
-            if place < reader.rests_on.get(name, 0)
-        ]
+        last = reader.rests_on.get(name, 0)
+        needed = [text for position, text in more.items() if position < last]
         if verdict and needed:
             why = f"it is the definition only where {' and '.join(needed)}"
             verdicts[name] = replace(verdict, kind=NOT_READ, why=why)
@@ -140,23 +121,16 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
 
 
 def _largest(taken, definitions):
-    """({a kernel's name for the largest of a row: the definitions' tensor}, one that they have not)."""
+    """{a kernel's name for the largest of a row: the definitions' tensor}."""
     names = {}
     for head, e in taken.items():
-        named = [
-            name
-            for name, body in definitions.largest.items()
-            if compare(e, body, definitions.defs)
-        ]
-        if not named:
-            return {}, lettered(e)[0]
-        names[head.base] = named[0].base
-    return names, None
-
-
-def _failed(reader, kind, why):
-    assumptions = (*reader.assumed, *_promised(reader, reader.launch), *ALWAYS)
-    return Verdict(kind, assumptions=assumptions, line=reader.line or None, why=why)
+        for name, body in definitions.largest.items():
+            if compare(e, body, definitions.defs):
+                names[head.base] = name.base
+                break
+        else:
+            raise NotRead(f"the largest of {lettered(e)[0]}, which no definition is")
+    return names
 
 
 def compared(name, bound, stored, definitions, seconds) -> Verdict:

@@ -38,10 +38,10 @@ from .functions import entry, followed
 from .interpreter import Reader
 from .library import Known
 from .memory import entry_of
-from .programs import REAL, noted, refused
+from .programs import REAL, noted
 from .python_source import definition
 from .values import Limit
-from .verdict import WRONG, Verdict
+from .verdict import WRONG, Verdict, refused
 
 SIZES = {"i": M, "j": N, "p": PROGRAMS}
 # of Numba's compiler, which change no number but its last digits

@@ -38,6 +38,7 @@ from .verdict import (
     WRONG,
     Verdict,
     compare,
+    refused,
     whole,
 )
 
@@ -214,12 +215,6 @@ def _variants(bound, inputs):
     told = any(isinstance(value, str) and "[" in value for value in inputs.values())
     columns = _with_columns(bound)
     return [bound] if told or columns == bound else [bound, columns]
-
-
-def refused(reason):
-    """The verdict of a program that is not followed to its end: wrong in itself, or not read."""
-    kind = WRONG if isinstance(reason, Wrong) else NOT_READ
-    return Verdict(kind, line=reason.line, why=str(reason))
 
 
 class _Claim:

@@ -31,11 +31,6 @@ class Reader(Calls):
         super().__init__(source, launch, fill)
         self.depth, self.inner = 0, 0
 
-    def bound(self, kernel: str) -> dict:
-        """{argument: its value}."""
-        names, defaults = parameters(self.source.function(kernel))
-        return {name: self.argument(name, defaults.get(name)) for name in names}
-
     def check_binding(self, kernel: str) -> None:
         """ValueError where the binding names what is no argument, and no constant that was read."""
         names, _ = parameters(self.source.function(kernel))
@@ -66,10 +61,13 @@ class Reader(Calls):
                 text = f"{ast.unparse(value)} by a decorator"
                 raise NotRead(f"{name} is {text}, and bound as {promised}")
 
-    def read(self, kernel: str, local: dict) -> dict[str, Expr]:
+    def read(self, kernel: str) -> dict[str, Expr]:
         """{argument: what it holds in the end}; NotRead for a line that is not followed."""
+        function = self.source.function(kernel)
+        names, defaults = parameters(function)
+        local = {name: self.argument(name, defaults.get(name)) for name in names}
         self._check_settings(kernel)
-        self.run(Function(self.source, self.source.function(kernel)), local)
+        self.run(Function(self.source, function), local)
         return self.memory.left()
 
     def inlined(self, function: Function, args, named):

@@ -12,6 +12,7 @@ from ..symbolic.normal_form import as_powers, nf
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import NotProved, lettered, prove
 from ..symbolic.witness import Counterexample
+from .values import NotRead, Wrong
 
 PROVED = "proved for every M and N"
 IF_ZERO = "proved if masked lanes hold 0"
@@ -105,6 +106,12 @@ def whole(
     return replace(
         worst, claim=claim, assumptions=tuple(dict.fromkeys(words)), outputs=outputs
     )
+
+
+def refused(reason: NotRead) -> Verdict:
+    """The verdict of a program that is not followed to its end: wrong in itself, or not read."""
+    kind = WRONG if isinstance(reason, Wrong) else NOT_READ
+    return Verdict(kind, line=reason.line, why=str(reason))
 
 
 def terms(stored: Expr, defined: Expr, defs: Defs) -> tuple[Expr, ...]:
