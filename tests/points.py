@@ -1,47 +1,18 @@
 """The values of definitions, and of what a program was read as, at one size: beside what the program returns."""
 
 import ast
-from functools import reduce
+from itertools import count, product
 
 import numpy as np
-from sympy import (
-    Abs,
-    Add,
-    Heaviside,
-    Indexed,
-    KroneckerDelta,
-    Max,
-    Min,
-    Mul,
-    Pow,
-    Sum,
-    exp,
-    log,
-    sign,
-    tanh,
-)
+from sympy import Indexed, Sum, Symbol, lambdify
 
 from normgrad.symbolic.calculus import resolve
-from normgrad.symbolic.elementary import sigmoid
 from normgrad.symbolic.symbols import M, N, i, p
 from normgrad.verify.interpreter import flat
 
 # relative to the largest entry: rounding is smaller, and an error of a formula at random values is larger
 APART = 1e-7
-VALUES = {
-    exp: np.exp,
-    log: np.log,
-    tanh: np.tanh,
-    Abs: np.abs,
-    sign: np.sign,
-    sigmoid: lambda t: 1 / (1 + np.exp(-t)),
-    Heaviside: lambda t, at_0=0.5: np.heaviside(t, at_0),
-    Add: lambda *parts: reduce(np.add, parts),
-    Mul: lambda *parts: reduce(np.multiply, parts),
-    Max: lambda *parts: reduce(np.maximum, parts),
-    Min: lambda *parts: reduce(np.minimum, parts),
-    Pow: lambda base, exponent: np.power(np.asarray(base, float), exponent),
-}
+FUNCTIONS = {"sigmoid": lambda t: 1 / (1 + np.exp(-t))}
 
 
 class Point:
@@ -74,50 +45,36 @@ class Point:
 
     def value(self, e, letters):
         """An expression's values, with an axis for each of the letters, of which i and p run over the rows."""
+        e = resolve(self.defs.unfold(e)).replace(Sum, _apart_from_others)
+        entries = {part.base: part for part in e.atoms(Indexed)}
+        labels = {base.label for base in entries}
+        scalars = e.free_symbols - {*letters, *self.sizes, *labels}
+        scalars = [symbol for symbol in scalars if symbol.is_Symbol]
+        heads = [*entries.values(), *scalars]
+        names = [*letters, *self.sizes, *entries, *scalars]
+        function = lambdify(names, e, [FUNCTIONS, "numpy"])
+        values = [_from_1(self.tensor(head)) for head in heads]
         sizes = [self.sizes[M if letter in (i, p) else N] for letter in letters]
-        axes = dict(zip(letters, enumerate(sizes), strict=True))
-        e = resolve(self.defs.unfold(e))
-        return np.broadcast_to(self._at(e, axes), sizes)
+        result = np.empty(sizes)
+        for index in product(*map(range, sizes)):
+            place = [k + 1 for k in index]
+            result[index] = function(*place, *self.sizes.values(), *values)
+        return result
 
-    def _at(self, e, axes):
-        """The values of e, with an axis for each letter, or a number.
 
-        Args:  axes: {letter: (its axis, its size)}
-        """
-        if isinstance(e, Sum):
-            return self._sum(e.function, list(e.limits)[::-1], axes)
-        if isinstance(e, Indexed):
-            places = [self._places(letter, axes) for letter in e.indices]
-            return self.tensor(e)[tuple(places)]
-        if isinstance(e, KroneckerDelta):
-            rows, columns = (self._places(letter, axes) for letter in e.args[:2])
-            return (rows == columns) * 1.0
-        if e in self.sizes:
-            return float(self.sizes[e])
-        if e.is_Symbol:
-            return self.tensor(e)
-        if e.is_number:
-            return float(e)
-        if type(e) not in VALUES:
-            raise NotImplementedError(f"the values of {type(e).__name__}")
-        return VALUES[type(e)](*[self._at(part, axes) for part in e.args])
+NUMBERS = count()
 
-    def _sum(self, body, limits, axes):
-        if not limits:
-            return self._at(body, axes)
-        letter, _, last = limits[0]
-        size = self.sizes[last]
-        values = self._sum(body, limits[1:], {**axes, letter: (len(axes), size)})
-        if not np.ndim(values):
-            return values * size
-        return np.broadcast_to(values, (*values.shape[:-1], size)).sum(-1)
 
-    @staticmethod
-    def _places(letter, axes):
-        axis, size = axes[letter]
-        shape = [1] * len(axes)
-        shape[axis] = size
-        return np.arange(size).reshape(shape)
+def _apart_from_others(*args):
+    """A sum whose index is that of no other sum."""
+    part = Sum(*args)
+    return part.xreplace({r: Symbol(f"r_{next(NUMBERS)}") for r, *_ in part.limits})
+
+
+def _from_1(entries):
+    """Entries whose indices count from 1."""
+    shape = np.shape(entries)
+    return np.pad(entries, [(1, 0)] * len(shape)) if shape else entries
 
 
 def loaded(program):
