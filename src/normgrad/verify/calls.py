@@ -144,9 +144,11 @@ class Calls(Expressions):
         if bitcast is not False:
             raise NotRead("a bitcast")
         kind = dtype.kind if isinstance(dtype, Dtype) else ""
-        if kind == "float" and isinstance(value, Number | Index):
+        if kind == "float" and isinstance(value, Number | Index | Mask):
             return self.number(value)
         if kind == "integer" and isinstance(value, Index):
+            return value
+        if kind == "boolean" and isinstance(value, Mask):
             return value
         raise NotRead("a cast to what is no dtype of the same kind")
 
@@ -264,6 +266,8 @@ class Calls(Expressions):
 
     def call_where(self, condition, x, y):
         """x where the condition holds, else y."""
+        if isinstance(condition, bool):
+            return x if condition else y
         x, y = self.number(x), self.number(y)
         if isinstance(condition, Mask):
             return self.where(condition, x, y)

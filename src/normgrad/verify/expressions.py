@@ -9,6 +9,7 @@ from operator import add, mul, sub
 from sympy import Expr, Indexed, Integer, S, expand, nan, sympify
 
 from ..symbolic.signs import is_positive
+from ..symbolic.symbols import N
 from .binding import (
     CHUNK,
     COLUMNS,
@@ -54,6 +55,7 @@ BUILTINS = ("range", "min", "max", "float", "abs", "len")
 DTYPES = {
     "float": ("float16", "bfloat16", "float32", "float64"),
     "integer": ("int32", "int64"),
+    "boolean": ("int1",),
 }
 
 
@@ -181,8 +183,12 @@ class Expressions(Walker):
         if isinstance(value, Dtype) and value.kind == "pointer":
             if name == "element_ty":
                 return Dtype("float")
-        if isinstance(value, Number | Index) and name == "dtype":
-            return Dtype("float" if isinstance(value, Number) else "integer")
+        if isinstance(value, Number | Index | Mask) and name == "dtype":
+            kinds = {Number: "float", Index: "integer", Mask: "boolean"}
+            return Dtype(kinds[type(value)])
+        if isinstance(value, Number | Index) and name == "shape":
+            sizes = {"R": self.places.row_block, "C": self.places.column_block or N}
+            return tuple(Index(sizes.get(axis, S.One)) for axis in value.axes)
         raise NotRead(f"the attribute {name} is not read")
 
     value_List = Walker.value_Tuple
@@ -193,6 +199,16 @@ class Expressions(Walker):
         """Whether a condition holds for every program, where that is known; None for one that depends on dtypes."""
         if isinstance(test, Undecided):
             return None
+        if isinstance(test, Mask) and not test.axes:
+            holds = [self.places.below(*pair) for pair in test.below]
+            if False in holds:
+                return False
+            if None not in holds:
+                return True
+        if isinstance(test, Number | Index) and not test.axes:
+            e = test.inside if isinstance(test, Number) else test.e
+            if e.is_zero is not None:
+                return not e.is_zero
         if isinstance(test, Pointer):
             return True
         if test is None or isinstance(test, bool):
@@ -303,6 +319,8 @@ class Expressions(Walker):
         """A value as a floating-point number: an integer that is the same for all programs becomes one."""
         if isinstance(value, Number):
             return value
+        if isinstance(value, Mask):
+            return self.where(value, plain(1), plain(0))
         if isinstance(value, Index):
             moving = {*self.places.loops, *PIDS, *LANES.values()}
             if value.axes or moving & value.e.free_symbols:
@@ -335,6 +353,16 @@ class Expressions(Walker):
             return self._integers(operator, a, b)
         if operator == "Pow":
             return self._power(a, b)
+        if operator == "Mult" and isinstance(b, Mask):
+            a, b = b, a
+        if operator == "Mult" and isinstance(a, Mask):
+            if not isinstance(b, Number):
+                raise NotRead("a mask is multiplied by what is no number")
+            return self.where(a, b, plain(0))
+        if not any(isinstance(value, Number) for value in (a, b)):
+            raise NotRead("an operation of what are no numbers")
+        if isinstance(a, Mask) or isinstance(b, Mask):
+            raise NotRead("a mask is used as a number")
         return self.sums.operate(operator, self.number(a), self.number(b))
 
     def _both(self, a, b):
@@ -352,7 +380,12 @@ class Expressions(Walker):
         constant = isinstance(a, Number) and a.inside.is_Rational and not a.axes
         if constant and isinstance(b, Index) and b.e.is_Integer and abs(b.e) < 1025:
             return plain(a.inside**b.e)
-        raise NotRead("a power other than of a constant")
+        if not isinstance(b, Index) or b.e not in range(9):
+            raise NotRead("a power other than a whole number of times")
+        result = plain(1)
+        for _ in range(int(b.e)):
+            result = self.sums.operate("Mult", result, self.number(a))
+        return result
 
     def _integers(self, operator, a, b):
         axes = fit(a.axes, b.axes)
@@ -364,6 +397,8 @@ class Expressions(Walker):
             quotient = self.places.floor(a.e, b.e)
             rest = expand(a.e - b.e * quotient)
             return Index(quotient if operator == "FloorDiv" else rest, axes)
+        if operator == "Pow" and b.e in range(65):
+            return Index(expand(a.e**b.e), axes)
         raise NotRead(f"the operation {operator} of integers")
 
     def smaller(self, a, b):
@@ -375,8 +410,13 @@ class Expressions(Walker):
     # tiles
 
     def value_Subscript(self, node, local):
-        """A tile with axes of length 1 put in."""
+        """A tile with axes of length 1 put in, or an entry of a tuple."""
         value = self.evaluate(node.value, local)
+        if isinstance(value, tuple):
+            position = self.evaluate(node.slice, local)
+            if not isinstance(position, Index) or not position.e.is_Integer:
+                raise NotRead("an entry of a tuple that is not known")
+            return value[int(position.e)]
         if isinstance(value, Pointer) and not value.edges:
             return replace(value, offset=self._widened(value.offset, node.slice))
         if isinstance(value, Index | Number | Mask):
@@ -408,8 +448,8 @@ class Expressions(Walker):
         for e, bound in mask.below:
             if self.places.below(e, bound):
                 continue
-            place = self.places.of(e)
-            if place is None or bound != place.end:
+            place = self.places.of(e) or self._place_of(e)
+            if bound != place.end:
                 raise NotRead(f"a choice by {e} < {bound}, which is not the end")
             if any(p.axis == place.axis and p != place for p in places):
                 raise NotRead("a choice by the mask of another tile")
@@ -422,3 +462,7 @@ class Expressions(Walker):
             parts[ROW], parts[CORNER] = b.parts[ROW], b.parts[CORNER]
         axes = fit(fit(a.axes, b.axes), mask.axes)
         return Number(tuple(parts), axes, places)
+
+    def _place_of(self, e):
+        """The place of an index that nothing was loaded from yet."""
+        return self.places.at("C" if e.has(LANES["C"]) else "R", e)

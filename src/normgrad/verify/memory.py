@@ -297,7 +297,7 @@ class Memory:
                     f"{name}: a sum over a program's rows is stored for each row"
                 )
             if atomic:
-                raise NotRead(f"{name}: programs add to the entries of a row")
+                self._once(name, found, place or found["i"])
             return value
         share = value.share
         if place is not None:
@@ -318,6 +318,10 @@ class Memory:
         elif own - share:
             raise Wrong(f"{name}: a program stores what is no sum over its own rows")
         return value
+
+    def _once(self, name, found, place):
+        pids = place.pids.union(*[p.pids for p in found.values()])
+        self._added(name, pids)
 
     def _added(self, name, pids):
         axes = self.launch.axes

@@ -108,6 +108,12 @@ class Reader(Calls):
             raise NotRead("a return from inside a loop or a branch")
         super().read_Return(node, local)
 
+    def read_AnnAssign(self, node, local):
+        """name: tl.constexpr = value."""
+        if node.value is None:
+            raise NotRead("a name without a value")
+        super().read_AnnAssign(node, local)
+
     def read_AugAssign(self, node, local):
         """name += value."""
         value = self.evaluate(node.value, local)
@@ -119,8 +125,10 @@ class Reader(Calls):
     def read_If(self, node, local):
         """A branch: decided by the binding, by a dtype that changes nothing, or a guard of the rows."""
         test = self.evaluate(node.test, local)
-        if isinstance(test, Mask) and not test.axes and not node.orelse:
-            return self._guarded(node, test, local)
+        if isinstance(test, Mask) and not test.axes:
+            holds = [self.places.below(*pair) for pair in test.below]
+            if None in holds and False not in holds and not node.orelse:
+                return self._guarded(node, test, local)
         decided = self.decided(test)
         if decided is None:
             return self._either(node, local)
@@ -155,8 +163,14 @@ class Reader(Calls):
         self.inner -= 1
         self.memory.guards.pop()
         for name, value in list(local.items()):
-            if name not in before or value is not before[name]:
+            if name not in before:
                 del local[name]
+            elif value is not before[name] and value != before[name]:
+                both = [value, before[name]]
+                if all(isinstance(v, Number) and v.complete for v in both):
+                    local[name] = self.where(mask, *both)
+                else:
+                    del local[name]
 
     # loops
 
@@ -251,6 +265,8 @@ class Reader(Calls):
             marker = marker_of(name, turn)
             if not carried or not has_marker(value):
                 del local[name]
+            elif value == Number((marker,) * 4, start.axes):
+                local[name] = start
             else:
                 local[name] = self.sums.added_up(name, start, value, marker, turn)
 

@@ -1,7 +1,7 @@
 """Sums over rows and columns: of the lanes of a tile, of the turns of a loop, and of all programs.
 
-A sum is pending until every tile is in it and its lanes are added up. What is pending may only be
-added to a sum over the same places.
+A sum is pending until every tile is in it and its lanes are added up. What is pending may only be multiplied by
+factors from outside the sum, or added to a sum over the same places.
 """
 
 from __future__ import annotations
@@ -93,12 +93,21 @@ class Sums:
         return e.xreplace(letters)
 
     def _linear(self, operator, a, b):
-        """Refuses all but a sum of two sums with the same lanes."""
-        if operator not in ("Add", "Sub"):
+        """Refuses all but sums of one kind, and a sum times a factor from outside it."""
+        if operator in ("Add", "Sub"):
+            for p in a.pending + b.pending:
+                if (p.place.axis in a.axes) != (p.place.axis in b.axes):
+                    raise NotRead("a sum is added to what has other lanes")
+            return
+        if operator == "Mult" and b.pending + tuple(b.share):
+            a, b = b, a
+        if not self._factor(b, a):
             raise NotRead("a sum is used before it is complete")
-        for p in a.pending + b.pending:
-            if (p.place.axis in a.axes) != (p.place.axis in b.axes):
-                raise NotRead("a sum is added to what has other lanes")
+
+    def _factor(self, factor, value):
+        axes = {p.place.axis for p in value.pending} | ({"R"} if value.share else set())
+        outside = not axes & {p.axis for p in factor.places} | axes & set(factor.axes)
+        return outside and factor.complete and not has_marker(factor)
 
     # lanes
 
@@ -206,6 +215,8 @@ class Sums:
         (a,), (b,) = one.pending, another.pending
         if {a.place.axis, b.place.axis} != {"C"} or "grid" in (a.cover, b.cover):
             raise NotRead("a sum that is not complete is added to something else")
+        if expand(b.cover[0] - a.cover[1]) != 1:
+            one, another, a, b = another, one, b, a
         if expand(b.cover[0] - a.cover[1]) != 1:
             raise NotRead("the tiles of one sum leave out columns or take some twice")
         symbols = {a.place.symbol: b.place.symbol}
