@@ -307,6 +307,35 @@ class Calls(Expressions):
         past = [nan if part.has(Heaviside) else part for part in chosen.parts[1:]]
         return replace(chosen, parts=(chosen.inside, *past))
 
+    def call_expand_dims(self, input, axis):
+        """A tile with an axis of length 1."""
+        at = self.whole_number(axis)
+        if not 0 <= at <= len(input.axes):
+            raise NotRead("an axis that the tile has not")
+        return replace(input, axes=(*input.axes[:at], "1", *input.axes[at:]))
+
+    def call_broadcast_to(self, input, *shape):
+        """A tile broadcast to a shape."""
+        axes = self.axes(shape[0] if isinstance(shape[0], tuple) else shape)
+        if fit(input.axes, axes) != axes:
+            raise NotRead("a broadcast to a smaller shape")
+        return replace(input, axes=axes)
+
+    def call_reshape(self, input, *shape):
+        """The same tile, with axes of length 1 put in or left out."""
+        axes = self.axes(shape[0] if isinstance(shape[0], tuple) else shape)
+        if [a for a in axes if a != "1"] != [a for a in input.axes if a != "1"]:
+            raise NotRead("a tile of another shape")
+        return replace(input, axes=axes)
+
+    call_view = call_reshape
+
+    def call_trans(self, input):
+        """A tile of two axes transposed."""
+        if len(input.axes) != 2:
+            raise NotRead("a transposition of what has no two axes")
+        return replace(input, axes=input.axes[::-1])
+
     def call_sum(self, input, axis=None, keep_dims=False, dtype=None):
         """The sum over an axis of a tile, or over all of them."""
         if dtype is not None:
@@ -364,6 +393,16 @@ class Calls(Expressions):
         if not isinstance(a, Joined):
             raise NotRead("a split of what was not joined")
         return a.parts
+
+    def call_fma(self, x, y, z):
+        """x * y + z."""
+        return self.operate("Add", self.operate("Mult", x, y), z)
+
+    def call_fdiv(self, x, y, ieee_rounding=False):
+        """x / y."""
+        return self.sums.operate("Div", self.number(x), self.number(y))
+
+    call_div_rn = call_fdiv
 
     # memory
 
@@ -469,4 +508,18 @@ class Calls(Expressions):
             e = start.e + LANES.get(axis, S.Zero)
             offset += e * stride.e
             edges.append((expand(e), expand(size.e)))
-        return Pointer(base.name, Index(expand(offset), axes), tuple(edges))
+        steps = tuple(stride.e for stride in strides)
+        return Pointer(base.name, Index(expand(offset), axes), tuple(edges), steps)
+
+    def call_advance(self, base, offsets):
+        """A block pointer moved."""
+        if not isinstance(base, Pointer) or len(offsets) != len(base.edges):
+            raise NotRead("an advance of what is no block pointer")
+        offset, edges = base.offset.e, []
+        for (e, size), stride, step in zip(
+            base.edges, base.strides, offsets, strict=True
+        ):
+            offset += step.e * stride
+            edges.append((expand(e + step.e), size))
+        moved = replace(base.offset, e=expand(offset))
+        return replace(base, offset=moved, edges=tuple(edges))

@@ -1,9 +1,9 @@
 """A NumPy or torch function as equations: its text is read statement by statement, on arrays with symbolic shapes.
 
 Nothing of the program runs: what it means is worked out here, from its syntax tree. Only the statements and
-expressions below are known, and only the functions of `library`; everything else is refused with its line: a `try`, a
-`while`, a `with`, a `global`, what is kept between calls, a branch on a size or on a value. A function that the program
-calls is read in the same way; what a module holds besides functions and numbers is not.
+expressions below are known, and only the functions of `library`; everything else is refused with its line. A `try`, a
+`while`, a `global`, what is kept between calls, a branch on a size or on a value are among it. A function that the
+program calls is read in the same way; what a module holds besides functions and numbers is not.
 """
 
 from __future__ import annotations
@@ -67,20 +67,31 @@ MODULE, FORWARD, BACKWARD = range(3)
 EPSILONS = ("eps", "EPS", "epsilon", "EPSILON")
 
 
+class _Next(Exception):
+    """A continue statement."""
+
+
+class _Stop(Exception):
+    """A break statement."""
+
+
 class Named:
-    """What is known by its name alone, as torch.autograd.Function."""
+    """What is known by its name alone: torch.autograd.Function, torch.no_grad."""
 
     def __init__(self, name):
         self.name = name
 
 
-FUNCTION, ONCE, STATIC = (
-    Named(name) for name in ("Function", "once_differentiable", "staticmethod")
+FUNCTION, ONCE, STATIC, QUIET = (
+    Named(name) for name in ("Function", "once_differentiable", "staticmethod", "quiet")
 )
 SPECIAL = {
     "torch.autograd.Function": FUNCTION,
     "torch.autograd.function.Function": FUNCTION,
     "torch.autograd.function.once_differentiable": ONCE,
+    "torch.no_grad": QUIET,
+    "torch.enable_grad": QUIET,
+    "numpy.errstate": QUIET,
 }
 
 
@@ -264,6 +275,14 @@ def same(a: Any, b: Any) -> bool:
     raise NotRead("values compared for equality")
 
 
+def _identical(a, b):
+    if isinstance(a, DType) and isinstance(b, DType):
+        return same(a, b)
+    if a is None or b is None or isinstance(a, bool) and isinstance(b, bool):
+        return a is b
+    raise NotRead("an identity of other than None")
+
+
 ORDER = {
     "Lt": sympy.StrictLessThan,
     "LtE": sympy.LessThan,
@@ -365,10 +384,22 @@ class Reader(Walker):
 
     def _check_decorators(self, node, scope):
         for decorator in node.decorator_list:
-            if self.evaluate(decorator, scope) not in (STATIC, ONCE):
+            if isinstance(decorator, ast.Call) and not decorator.args:
+                decorator = decorator.func
+            value = self.evaluate(decorator, scope)
+            if value not in (STATIC, ONCE, QUIET):
                 raise NotRead(f"the decorator of {node.name}")
+            state().cut |= value is QUIET
 
     # statements
+
+    def read_Continue(self, node, scope):
+        """The next turn."""
+        raise _Next
+
+    def read_Break(self, node, scope):
+        """The end of a loop."""
+        raise _Stop
 
     def read_If(self, node, scope):
         """A branch that is the same at every size."""
@@ -431,6 +462,24 @@ class Reader(Walker):
             value.scope = scope
         scope.names[node.name] = FunctionClass(node.name, inherited | inner.names)
 
+    def read_With(self, node, scope):
+        """A block without gradients."""
+        for part in node.items:
+            call = part.context_expr
+            quiet = isinstance(call, ast.Call) and part.optional_vars is None
+            if not quiet or self.evaluate(call.func, scope) is not QUIET:
+                raise NotRead("a with of another kind than torch.no_grad()")
+        state().cut = True
+        self.execute(node.body, scope)
+
+    def read_Delete(self, node, scope):
+        """A name that is gone."""
+        for target in node.targets:
+            if not isinstance(target, ast.Name):
+                raise NotRead("del of a part")
+            scope.load(target.id)
+            scope.names.pop(target.id, None)
+
     def read_Assign(self, node, scope):
         """name = value, or several from a generator."""
         unpacked = all(isinstance(t, ast.Tuple | ast.List) for t in node.targets)
@@ -464,6 +513,12 @@ class Reader(Walker):
     def _write(self, target, value, scope):
         owner = self.evaluate(target.value, scope)
         key = self.evaluate(target.slice, scope)
+        if isinstance(owner, list | dict):
+            if state().loops:
+                raise NotRead("a write to a list or dict in a loop over rows")
+            _check_key(owner, key)
+            owner[key] = value
+            return
         if not isinstance(owner, Array):
             raise NotRead(f"a write to {type(owner).__name__}")
         view = indexed(owner, key if isinstance(key, tuple) else (key,), write=True)
@@ -513,7 +568,12 @@ class Reader(Walker):
             if count > LONGEST:
                 raise NotRead("a loop that goes on and on")
             self.assign(node.target, item, scope)
-            self.execute(node.body, scope)
+            try:
+                self.execute(node.body, scope)
+            except _Next:
+                continue
+            except _Stop:
+                break
 
     def _all_turns(self, node, rows, scope):
         """A loop over all rows, or columns: its body once."""
@@ -537,8 +597,9 @@ class Reader(Walker):
         self.assign(node.target, rows.item(turn), scope)
         try:
             self.execute(node.body, scope)
-        except Returned:
-            raise NotRead("a return in a loop over rows") from None
+        except (Returned, _Next, _Stop):
+            words = "return, break or continue in a loop over rows"
+            raise NotRead(words) from None
         state().loops.pop()
         for name in own:
             scope.names.pop(name, None)
@@ -616,6 +677,8 @@ class Reader(Walker):
             return not truth(value)
         if isinstance(node.op, ast.USub):
             return negative(value)
+        if isinstance(node.op, ast.UAdd) and is_number(value):
+            return value
         if isinstance(value, Array) and value.kind == "bool":
             return elementwise(lambda h: 1 - h, value, kind="bool")
         raise NotRead(ast.unparse(node))
@@ -625,6 +688,8 @@ class Reader(Walker):
         kinds = {type(left), type(right)}
         if operation == "Add" and kinds in ({tuple}, {list}):
             return left + right
+        if operation == "Mult" and tuple in kinds and int in kinds:
+            return left * right
         for value in (left, right):
             if isinstance(value, Turn):
                 raise NotRead("arithmetic with the number of a row")
@@ -633,19 +698,19 @@ class Reader(Walker):
         return arithmetic(operation, left, right)
 
     def value_Compare(self, node, scope):
-        """A comparison."""
-        if len(node.ops) != 1:
-            raise NotRead("a chain of comparisons")
-        left, right = (
-            self.evaluate(side, scope) for side in (node.left, *node.comparators)
-        )
-        return self._compared(type(node.ops[0]).__name__, left, right)
+        """A comparison, or a chain of them."""
+        left, result = self.evaluate(node.left, scope), True
+        for operator, comparator in zip(node.ops, node.comparators, strict=True):
+            right = self.evaluate(comparator, scope)
+            result = self._compared(type(operator).__name__, left, right)
+            if len(node.ops) > 1 and not truth(result):
+                return False
+            left = right
+        return result
 
     def _compared(self, operation, left, right):
         if operation in ("Is", "IsNot"):
-            if left is not None and right is not None:
-                raise NotRead("an identity of other than None")
-            return (left is right) == (operation == "Is")
+            return _identical(left, right) == (operation == "Is")
         if operation in ("Eq", "NotEq"):
             return same(left, right) == (operation == "Eq")
         if operation in ("In", "NotIn"):
@@ -693,6 +758,8 @@ class Reader(Walker):
                 return partial(self.apply, owner)
             if name in owner.methods:
                 return owner.methods[name]
+        if isinstance(owner, list) and name == "append" and not state().loops:
+            return Known("math", "append", owner.append)
         raise NotRead(f"the attribute {name} of {type(owner).__name__}")
 
     def _of_array(self, owner, name):
@@ -755,11 +822,13 @@ class Reader(Walker):
 
     def _comprehension(self, node, scope):
         generator, *more = node.generators
-        if more or generator.ifs or generator.is_async:
-            raise NotRead("a comprehension over two things, or over some")
+        if more or generator.is_async:
+            raise NotRead("a comprehension over two things")
         items = iterated(self.evaluate(generator.iter, scope))
         inner = Scope(scope, local_names([generator.target]), self)
         if isinstance(items, Rows):
+            if generator.ifs:
+                raise NotRead("a comprehension over some rows")
             turn = Turn(items.size)
             state().loops.append(turn)
             self.assign(generator.target, items.item(turn), inner)
@@ -773,7 +842,8 @@ class Reader(Walker):
         values = []
         for item in items:
             self.assign(generator.target, item, inner)
-            values.append(self.evaluate(node.elt, inner))
+            if all([truth(self.evaluate(test, inner)) for test in generator.ifs]):
+                values.append(self.evaluate(node.elt, inner))
         return values
 
     value_ListComp = _comprehension
@@ -933,6 +1003,8 @@ def plainly_bound(loop: ast.For) -> set[str]:
             waiting += [*node.body, *node.orelse, node.test]
         elif isinstance(node, ast.For):
             names |= plainly_bound(node)
+        elif isinstance(node, ast.With):
+            waiting += node.body
         else:
             names |= local_names([node])
     return names

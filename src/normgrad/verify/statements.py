@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from contextlib import suppress
+from dataclasses import replace
 
 from sympy import Expr, Symbol, expand, nan
 
@@ -12,7 +13,7 @@ from .calls import Calls
 from .expressions import Function
 from .sums import has_marker, marker_of
 from .syntax import Returned, Walker, bound_arguments, defaults_of, positional
-from .values import Dtype, Index, Mask, NotRead, Number, Qualified
+from .values import Dtype, Index, Mask, NotRead, Number, Pointer, Qualified
 
 SPEED = {
     "num_stages",
@@ -212,13 +213,7 @@ class Reader(Calls):
             return self._unrolled(body, counter, [low, step], int(turns), local)
         turn = Symbol(f"turn_{len(self.places.loops)}", integer=True, nonnegative=True)
         self.places.loops[turn] = (low, high, step)
-        before = dict(local)
-        for name in names & set(local):
-            if isinstance(local[name], Number):
-                marker = marker_of(name, turn)
-                local[name] = Number((marker,) * 4, local[name].axes)
-            else:
-                del local[name]
+        before, after = dict(local), self._carried(body, names, turn, local)
         local[counter] = Index(expand(low + turn * step))
         line = self.line
         self.places.active.append(turn)
@@ -226,8 +221,11 @@ class Reader(Calls):
         self.execute(body, local)
         self.inner -= 1
         self.line = line
+        for name, value in after.items():
+            if local.get(name) != value:
+                raise NotRead(f"{name} does not move by the same step in each turn")
         self.places.active.pop()
-        self._leave(before, names | {counter}, turn, local)
+        self._leave(before, names | {counter}, set(after), turn, local)
 
     def _live(self, body, names, local):
         """A loop's statements without the branches that flags from outside it rule out."""
@@ -257,13 +255,71 @@ class Reader(Calls):
             self.execute(body, local)
         local.pop(counter, None)
 
-    def _leave(self, before, names, turn, local):
+    def _carried(self, body, names, turn, local):
+        """Puts in what the names hold before any turn; {counter: what it must hold after it}."""
+        after = {}
+        for name in sorted(names & set(local)):
+            value = local[name]
+            step = self._step(body, name, names, local)
+            if step is not None:
+                local[name] = self._moved(value, turn, step)
+                after[name] = self._moved(value, turn + 1, step)
+        for name in sorted(names & set(local) - set(after)):
+            if isinstance(local[name], Number):
+                marker = marker_of(name, turn)
+                local[name] = Number((marker,) * 4, local[name].axes)
+            else:
+                del local[name]
+        return after
+
+    def _moved(self, value, turns, step):
+        if isinstance(value, Pointer) and value.edges:
+            offsets = tuple(Index(expand(turns * e)) for e in step)
+            return self.call_advance(value, offsets)
+        if isinstance(value, Pointer):
+            moved = replace(value.offset, e=expand(value.offset.e + turns * step))
+            return replace(value, offset=moved)
+        return replace(value, e=expand(value.e + turns * step))
+
+    def _step(self, body, name, names, local):
+        """How far a line such as `pointer += step` moves a pointer or a counter in each turn."""
+        value = local[name]
+        if not isinstance(value, Pointer | Index) or count_of(body, name) != 1:
+            return None
+        for node in flat(body):
+            added = None
+            if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == name:
+                added = node.value if isinstance(node.op, ast.Add) else None
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+                added = self._added(node.value, name)
+            if added is None or names_in(added) & names:
+                continue
+            step = self.evaluate(
+                added, {k: v for k, v in local.items() if k not in names}
+            )
+            if isinstance(step, tuple):
+                return tuple(part.e for part in step)
+            return step.e if isinstance(step, Index) and not step.axes else None
+        return None
+
+    @staticmethod
+    def _added(node, name):
+        """What is added, in `name + step` or `tl.advance(name, step)`."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            return node.right if ast.unparse(node.left) == name else None
+        if isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords:
+            advance = ast.unparse(node.func).endswith("advance")
+            if advance and ast.unparse(node.args[0]) == name:
+                return node.args[1]
+        return None
+
+    def _leave(self, before, names, counters, turn, local):
         """What the names hold after all turns; those that hold the last turn's value have none."""
         for name in names & set(local):
             value, start = local[name], before.get(name)
             carried = isinstance(start, Number) and isinstance(value, Number)
             marker = marker_of(name, turn)
-            if not carried or not has_marker(value):
+            if name in counters or not carried or not has_marker(value):
                 del local[name]
             elif value == Number((marker,) * 4, start.axes):
                 local[name] = start
@@ -309,8 +365,27 @@ def names_in(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
+def _stored(body):
+    for node in body:
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                yield part.id
+
+
 def assigned(body: list[ast.stmt]) -> set[str]:
     """The names that statements assign."""
-    parts = [part for node in body for part in ast.walk(node)]
-    names = [part for part in parts if isinstance(part, ast.Name)]
-    return {part.id for part in names if isinstance(part.ctx, ast.Store)}
+    return set(_stored(body))
+
+
+def count_of(body: list[ast.stmt], name: str) -> int:
+    """How often statements assign a name."""
+    return list(_stored(body)).count(name)
+
+
+def flat(body: list[ast.stmt]):
+    """Statements, and those inside their branches."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If):
+            yield from flat(node.body)
+            yield from flat(node.orelse)

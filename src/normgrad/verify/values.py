@@ -133,6 +133,7 @@ class Pointer:
     name: str
     offset: Index
     edges: tuple = ()
+    strides: tuple = ()
 
 
 @dataclass(frozen=True)
