@@ -265,16 +265,20 @@ def kernel(x, y, w, m, n, eps, s, K, B: tl.constexpr):
             r = 1 / (tl.sqrt(tl.sum(a * a, axis=0) / n) + eps)
             tl.store(y + row * s + cols, a * r * tl.load(w + cols, mask=mask), mask=mask)
 """
-# The sum over a tile's lanes at each turn; squares summed, not averaged.
-SCALAR = """
+# A while loop; a pointer that moves by a block at each turn; squares summed, not averaged.
+WHILE = """
 @triton.jit
 def kernel(x, y, rstd, n, eps, s, B: tl.constexpr):
     pid = tl.program_id(0)
+    at = x + pid * s + tl.arange(0, B)
     total = 0.0
-    for off in range(0, n, B):
-        cols = off + tl.arange(0, B)
-        a = tl.load(x + pid * s + cols, mask=cols < n, other=0.0)
+    off = 0
+    while off < n:
+        mask = off + tl.arange(0, B) < n
+        a = tl.load(at, mask=mask, other=0.0)
         total += tl.sum(a * a)
+        at += B
+        off += B
     r = tl.rsqrt(total + eps)
     tl.store(rstd + pid, r)
     for t in range(tl.cdiv(n, B)):
@@ -302,16 +306,17 @@ def kernel(x, dy, dw, db, rstd, mean, m, n, s, B: tl.constexpr, R: tl.constexpr)
     tl.store(dw + cols, tl.sum(dw_acc, axis=0), mask=cols < n)
     tl.store(db + cols, tl.sum(db_acc, axis=0), mask=cols < n)
 """
-# Block pointers to each tile of columns; a gate.
-TILED = """
+# A block pointer that is advanced over the columns; a gate.
+ADVANCED = """
 @triton.jit
 def kernel(x, g, y, w, n, eps, B: tl.constexpr):
     pid = tl.program_id(0)
+    p_x = tl.make_block_ptr(x + pid * n, (n,), (1,), (0,), (B,), (0,))
     acc = tl.zeros((B,), dtype=tl.float32)
-    for i_c in range(tl.cdiv(n, B)):
-        p_x = tl.make_block_ptr(x + pid * n, (n,), (1,), (i_c * B,), (B,), (0,))
+    for _ in range(tl.cdiv(n, B)):
         a = tl.load(p_x, boundary_check=(0,), padding_option="zero").to(tl.float32)
         acc += a * a
+        p_x = tl.advance(p_x, (B,))
     r = tl.rsqrt(tl.sum(acc, axis=0) / n + eps)
     for i_c in range(tl.cdiv(n, B)):
         p_x = tl.make_block_ptr(x + pid * n, (n,), (1,), (i_c * B,), (B,), (0,))
@@ -424,8 +429,8 @@ KERNELS = {
         "programs",
         norm(placement="outside"),
     ),
-    "a sum of each tile": (
-        SCALAR,
+    "a while loop": (
+        WHILE,
         dict(
             x=T("x", stride="s"), y=Out("y", stride="s"), rstd=Out("rstd"), n=N,
             eps=eps, B=COLUMNS,
@@ -442,8 +447,8 @@ KERNELS = {
         "column tiles",
         norm(center=True, bias=True),
     ),
-    "block pointers over the columns": (
-        TILED,
+    "an advanced block pointer": (
+        ADVANCED,
         dict(
             x=T("x"), g=T("gate"), y=Out("y"), w=T("weight"), n=N, eps=eps, B=COLUMNS,
         ),
@@ -666,10 +671,13 @@ ATTACKS = {
         ("pid * K + k", "pid * s + k", "another size"),
         ("pid * K + k", "pid + k", "rows that overlap"),
     ],
-    "a sum of each tile": [
-        ("range(0, n, B)", "range(0, n, 2 * B)", "every other tile"),
-        ("range(0, n, B)", "range(0, n - B, B)", "the last tile left out"),
-        ("range(0, n, B)", "range(0, n + 1, B)", "a tile too many"),
+    "a while loop": [
+        ("at += B", "at += 2 * B", "every other tile"),
+        ("at += B", "at += B\n        at += 1", "one column too far"),
+        ("        off += B", "        off += B\n        off += B", "every other tile"),
+        ("        at += B\n", "        if off < 64:\n            at += B\n", "moved at some turns"),
+        ("while off < n", "while off < n - B", "the last tile left out"),
+        ("while off < n", "while off <= n", "a tile too many"),
         ("total += tl.sum(a * a)", "total += a * a", "lanes that are not added up"),
         ("total += tl.sum(a * a)", "total = tl.maximum(total, tl.sum(a * a))", "a maximum"),
         ("range(tl.cdiv(n, B))", "range(n // B)", "the last tile left out"),
@@ -683,8 +691,9 @@ ATTACKS = {
         ("tl.sum(dw_acc, axis=0)", "tl.sum(g * x_hat, axis=0)", "the last tile alone"),
         ("dw_acc += g * x_hat", "dw_acc += tl.sum(g * x_hat, axis=0)[None, :]", "each lane gets the whole tile"),
     ],
-    "block pointers over the columns": [
-        ("(i_c * B,), (B,), (0,))\n        a = tl.load(p_x, boundary_check=(0,), padding", "(i_c,), (B,), (0,))\n        a = tl.load(p_x, boundary_check=(0,), padding", "tiles that overlap"),
+    "an advanced block pointer": [
+        ("tl.advance(p_x, (B,))", "tl.advance(p_x, (1,))", "tiles that overlap"),
+        ("tl.advance(p_x, (B,))", "tl.advance(p_x, (0,))", "the first tile for all"),
         ("b_g * tl.sigmoid(b_g)", "tl.sigmoid(b_g)", "another gate"),
         ("acc += a * a", "acc += a * a * a", "the third power"),
         ("(i_c * B,), (B,), (0,))\n        b_g", "(B,), (B,), (0,))\n        b_g", "one tile for all"),

@@ -199,6 +199,23 @@ class Reader(Calls):
             raise NotRead("a loop between what are no integers")
         return [bound.e for bound in bounds]
 
+    def read_While(self, node, local):
+        """`while counter < end:` whose last line is `counter += step`, as a loop over a range."""
+        match node:
+            case ast.While(
+                test=ast.Compare(left=ast.Name(counter), ops=[ast.Lt()]),
+                body=[*body, ast.AugAssign(ast.Name(last), ast.Add(), step)],
+                orelse=[],
+            ) if counter == last and counter not in assigned(body):
+                parts = [node.test.left, *node.test.comparators, step]
+            case _:
+                raise NotRead("a while loop that does not count")
+        if set().union(*map(names_in, parts[1:])) & (assigned(body) | {counter}):
+            raise NotRead("a while loop whose end or step changes")
+        bounds = self._integers_of(parts, local)
+        del local[counter]
+        self.loop(body, counter, bounds, local)
+
     def loop(self, body, counter, bounds, local):
         """Runs a loop's body, once for any turn, or turn by turn where the text says how many."""
         low, high, step = map(expand, bounds)
@@ -231,7 +248,7 @@ class Reader(Calls):
         """A loop's statements without the branches that flags from outside it rule out."""
         live = []
         for node in body:
-            if isinstance(node, ast.For):
+            if isinstance(node, ast.For | ast.While):
                 inner = self._live(node.body, names, local)
                 fields = {**dict(ast.iter_fields(node)), "body": inner}
                 node = ast.copy_location(type(node)(**fields), node)
