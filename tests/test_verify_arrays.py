@@ -830,6 +830,9 @@ def test_what_torch_does_not_differentiate_again_is_read():
     once = "    @torch.autograd.function.once_differentiable\n    def backward"
     text = TORCH.replace(static, static.replace("    def backward", once))
     assert verify_function(text, RMS).kind == PROVED
+    wdy = "wdy = dy * weight"
+    text = TORCH.replace(wdy, f"with torch.no_grad():\n            {wdy}")
+    assert verify_function(text, RMS).kind == PROVED
 
 
 EPS = 1e-5
