@@ -310,7 +310,7 @@ class Reader(Walker):
             if value is module:
                 return Module(library)
             for name in [*table, *CONSTANTS[library]]:
-                if attribute(module, name) is value and "." not in name:
+                if getattr(module, name, None) is value and "." not in name:
                     return self.attribute(Module(library), name)
         for name, function in BUILTINS.items():
             if value is getattr(builtins, name):
@@ -342,12 +342,11 @@ class Reader(Walker):
 
     def class_of(self, kind: type) -> FunctionClass:
         """A subclass of torch.autograd.Function."""
+        if kind.__mro__[1] is not sys.modules["torch"].autograd.Function:
+            raise NotRead(f"the class {kind.__name__}, which inherits from another")
         methods = {}
-        for name in ("forward", "backward", "setup_context"):
-            owner = next(k for k in kind.__mro__ if name in vars(k))
-            method = vars(owner)[name]
-            if owner.__module__.startswith("torch."):
-                continue
+        for name in vars(kind).keys() & {"forward", "backward", "setup_context"}:
+            method = vars(kind)[name]
             if not isinstance(method, staticmethod):
                 raise NotRead(f"{kind.__name__}.{name}, which is no static method")
             methods[name] = self.function_of(method.__func__)
@@ -416,11 +415,8 @@ class Reader(Walker):
     def read_ClassDef(self, node, scope):
         """An autograd Function."""
         bases = [self.evaluate(base, scope) for base in node.bases]
-        if len(bases) != 1 or node.keywords or node.decorator_list:
-            raise NotRead(f"the class {node.name}")
-        if bases[0] is not FUNCTION and not isinstance(bases[0], FunctionClass):
+        if bases != [FUNCTION] or node.keywords or node.decorator_list:
             raise NotRead(f"the class {node.name}, which is no autograd Function")
-        inherited = {} if bases[0] is FUNCTION else bases[0].methods
         inner = Scope(scope, local_names(node.body), self)
         self.execute(node.body, inner)
         for name, value in inner.names.items():
@@ -429,7 +425,7 @@ class Reader(Walker):
             if "staticmethod" not in map(ast.unparse, value.node.decorator_list):
                 raise NotRead(f"{node.name}.{name}, which is no static method")
             value.scope = scope
-        scope.names[node.name] = FunctionClass(node.name, inherited | inner.names)
+        scope.names[node.name] = FunctionClass(node.name, inner.names)
 
     def read_Assign(self, node, scope):
         """name = value, or several from a generator."""
@@ -854,11 +850,6 @@ def flat(outputs: Any) -> Iterator[Any]:
             yield from flat(value)
         else:
             yield value
-
-
-def attribute(module: Any, name: str) -> Any:
-    """A module's attribute, or None."""
-    return getattr(module, name, None)
 
 
 def _check_key(owner, key):
