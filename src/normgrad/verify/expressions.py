@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
+from functools import reduce
 from operator import add, mul, sub
 
 from sympy import Expr, Indexed, Integer, S, expand, nan, sympify
@@ -193,6 +194,10 @@ class Expressions(Walker):
         """Whether a condition holds for every program, where that is known; None for one that depends on dtypes."""
         if isinstance(test, Undecided):
             return None
+        if isinstance(test, Number | Index) and not test.axes:
+            e = test.inside if isinstance(test, Number) else test.e
+            if e.is_zero is not None:
+                return not e.is_zero
         if isinstance(test, Pointer):
             return True
         if test is None or isinstance(test, bool):
@@ -230,12 +235,7 @@ class Expressions(Walker):
             raise NotRead("a condition on a dtype and on what the kernel computes")
         if undecided:
             return Undecided()
-        if not masks:
-            return both
-        mask = masks[0]
-        for another in masks[1:]:
-            mask = Mask(mask.below | another.below, fit(mask.axes, another.axes))
-        return mask
+        return reduce(self._both, masks, both)
 
     def value_Compare(self, node, local):
         """A comparison: of integers it is a mask, unless it is the same for all programs."""
