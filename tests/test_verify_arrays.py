@@ -726,15 +726,15 @@ PAGES = {
         ("LayerNorm", LAYER, {}),
         ("Backward", None, {}),
     ],
-    ("layer_norm", NUMPY): [("backward", LAYER, {})],
+    ("layer_norm", NUMPY): [("backward", LAYER, {"outputs": GRADIENTS})],
     ("layer_norm_code", TORCH_CELL): [
         ("LayerNorm", LAYER, {}),
         ("LayerNorm", None, {}),
     ],
-    ("one_row", NUMPY): [("backward", ROW, {})],
+    ("one_row", NUMPY): [("backward", ROW, {"outputs": ("dx",)})],
     ("residual", NUMPY): [("backward", RESIDUAL, SUM)],
     ("residual", TORCH_CELL): [("AddLayerNorm", RESIDUAL, {})],
-    ("rms_norm_code", NUMPY): [("backward", norm(bias=True), {})],
+    ("rms_norm_code", NUMPY): [("backward", norm(bias=True), {"outputs": GRADIENTS})],
     ("rms_norm_code", TORCH_CELL): [("RMSNorm", norm(bias=True), {})],
 }
 

@@ -60,8 +60,6 @@ GRADIENT = {
     "bias": "db",
     "gate": "dgate",
 }
-SHAPE_OF = {name: base.shape for name, base in TENSORS.items()}
-ORDER = "y residual_out mean rstd".split(), "dx dresidual dw db dgate".split()
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 LETTERS = {M: i, N: j}
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
@@ -152,7 +150,8 @@ def verify_function(
               definitions: a norm, as `norm(center=True, bias=True)`, or a forward, whose gradients are worked out, as a
               function or as (a module's text, its name);
               an autograd Function without definitions is compared with the gradients of its own forward
-              outputs: what the function returns, as ("dx", "dw"); name: of the function in a text
+              outputs: what the function returns, as ("dx", "dw"), where it does not return names of the field
+              name: of the function in a text
               library: "numpy" or "torch", the arguments' own; seconds: after how many a proof is given up
               inputs: what a parameter is, as g="dy", rstd="rstd[:, None]" or q="(M, N)"
     Returns:  Verdict, one for each output
@@ -246,17 +245,22 @@ class _Claim:
 
     def _of_function(self, definitions, bound):
         traced = self._trace(bound)
-        names = self._outputs(traced, definitions, bound)
+        names = self._outputs(traced, definitions)
         return traced, definitions, _named(names, traced.outputs, definitions)
 
-    def _outputs(self, traced, definitions, bound):
+    def _outputs(self, traced, definitions):
         own = _recognized(traced.names, definitions)
         if traced.keyed and own:
             if self.outputs and set(self.outputs) != set(own):
                 raise Wrong(f"it returns {', '.join(own)}, and not {self.outputs}")
             return own
         names = self.outputs or own
-        return names or _by_shape(traced.outputs, definitions.outputs, bound)
+        if names is None and self.is_class:
+            names = ("y", "residual_out")[: len(traced.outputs)]
+        if names is None:
+            count = f"{len(traced.outputs)} results without names"
+            raise ValueError(f'outputs: got None of {count}, needs names as ("dx",)')
+        return names
 
     def _of_class(self, definitions, bound):
         forward = self._trace(bound)
@@ -271,7 +275,7 @@ class _Claim:
             definitions = own(forward, bound, cotangents)
             names = names_of(forward, bound)
         else:
-            names = self._outputs(forward, definitions, bound)
+            names = self._outputs(forward, definitions)
             cotangents = [input_of("", f"d{name}") for name in names]
             if None in cotangents:
                 raise NotRead(f"a result of forward besides y: {names}")
@@ -317,16 +321,11 @@ def gradient_of(role: str, outputs: Sequence[str]) -> str:
 
 
 def names_of(forward: Trace, inputs: Mapping[str, Any]) -> list[str]:
-    """The names of a forward's results: its own, or those of gradients where it takes a gradient; else y, y1, y2."""
-    if forward.names:
-        return forward.names
-    if _takes_gradient(inputs):
-        return _by_shape(forward.outputs, TENSORS, inputs)
-    return ["y", *[f"y{k}" for k in range(1, len(forward.outputs))]]
-
-
-def _takes_gradient(inputs):
-    return bool(set(map(_role, inputs.values())) & {"dy", "dresidual_out", "wdy"})
+    """The names of a forward's results: its own; else dx, dw, db where it takes dy, and y, y1, y2 where it does not."""
+    names = ["y", *[f"y{k}" for k in range(1, len(forward.outputs))]]
+    if "dy" in map(_role, inputs.values()):
+        names = ["dx", "dw", "db"][: len(names)]
+    return forward.names or names
 
 
 def _is_tensor(value):
@@ -428,24 +427,6 @@ def _recognized(names, definitions):
         if set(own) <= set(definitions.outputs) and len(set(own)) == len(own)
         else None
     )
-
-
-def _by_shape(values, names, inputs):
-    """The first of the names whose tensor has its shape and that is not taken, for each of the results."""
-    left = [name for name in ORDER[_takes_gradient(inputs)] if name in names]
-    if "residual" not in map(_role, inputs.values()):
-        left = [name for name in left if name not in ("dresidual", "residual_out")]
-    chosen = []
-    for value in values:
-        shape = getattr(value, "shape", None)
-        shape = (M,) if shape == (M, ONE) else shape
-        fitting = [name for name in left if tuple(SHAPE_OF[name]) == shape]
-        if not fitting:
-            words = type(value).__name__ if shape is None else in_words(shape)
-            raise Wrong(f"a result of the shape {words}, for which there is no output")
-        chosen.append(fitting[0])
-        left.remove(fitting[0])
-    return chosen
 
 
 def _readable(e: Expr) -> Expr:

@@ -43,21 +43,19 @@ class Reader(Calls):
 
     def _check_settings(self, kernel):
         """Refuses a binding that the text's own decorators contradict."""
-        bound, (names, _) = (
-            self.launch.arguments,
-            parameters(self.source.function(kernel)),
-        )
+        names, _ = parameters(self.source.function(kernel))
         for name, value, tuned in self.source.settings(kernel):
             literal = isinstance(value, ast.Constant)
-            if name not in names or not literal and name not in bound:
+            bound = name in self.launch.arguments
+            if name not in names or not literal and not bound:
                 continue
-            promised = bound.get(name)
-            left_open = isinstance(promised, str) or isinstance(promised, bool)
-            agrees = literal and promised == value.value
+            promised = self.launch.arguments.get(name)
             if promised in (ROWS, COLUMNS):
                 continue
+            left_open = isinstance(promised, str | bool)
             if promised is WHOLE:
                 left_open = not tuned
+            agrees = literal and promised == value.value
             if not agrees and (literal or not left_open):
                 text = f"{ast.unparse(value)} by a decorator"
                 raise NotRead(f"{name} is {text}, and bound as {promised}")
@@ -117,11 +115,8 @@ class Reader(Calls):
 
     def read_AugAssign(self, node, local):
         """name += value."""
-        value = self.evaluate(node.value, local)
-        held = self.evaluate(node.target, local)
-        self.assign(
-            node.target, self.operate(type(node.op).__name__, held, value), local
-        )
+        value = self.value_BinOp(ast.BinOp(node.target, node.op, node.value), local)
+        self.assign(node.target, value, local)
 
     def read_If(self, node, local):
         """A branch: decided by the binding, by a dtype that changes nothing, or a guard of the rows."""
@@ -148,12 +143,10 @@ class Reader(Calls):
         local.clear()
         for name in ways[0].keys() & ways[1].keys():
             first, second = ways[0][name], ways[1][name]
-            if (
-                first == second
-                or isinstance(first, Dtype)
-                and isinstance(second, Dtype)
-            ):
-                local[name] = first if first == second else Dtype("")
+            if first == second:
+                local[name] = first
+            elif isinstance(first, Dtype) and isinstance(second, Dtype):
+                local[name] = Dtype("")
 
     def _guarded(self, node, mask, local):
         """`if row < M:` for an index that the launch does not decide: its stores are masked by it."""
@@ -189,15 +182,10 @@ class Reader(Calls):
             raise NotRead("a range of this kind")
         start = [] if len(call.args) > 1 else [ast.Constant(0)]
         step = [] if len(call.args) > 2 else [ast.Constant(1)]
-        parts = [*start, *call.args, *step]
-        self.loop(node.body, node.target.id, self._integers_of(parts, local), local)
-
-    def _integers_of(self, parts, local):
-        """The start, the end and the step of a loop."""
-        bounds = [self.evaluate(part, local) for part in parts]
+        bounds = [self.evaluate(part, local) for part in (*start, *call.args, *step)]
         if any(not isinstance(b, Index) or b.axes for b in bounds):
             raise NotRead("a loop between what are no integers")
-        return [bound.e for bound in bounds]
+        self.loop(node.body, node.target.id, [b.e for b in bounds], local)
 
     def read_While(self, node, local):
         """`while counter < end:` whose last line is `counter += step`, as a loop over a range."""

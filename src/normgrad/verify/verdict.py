@@ -31,7 +31,6 @@ class Verdict:
            difference: the terms of (what is stored) - (what is defined), in the definitions' symbols
            counterexample: values where the two differ; line: of the source; why: what is wrong, or not read
            outputs: {name: its verdict} of a whole program; stored: what was read, where it is compared
-    Raises:  ValueError for a kind that there is not
     """
 
     kind: str
@@ -43,10 +42,6 @@ class Verdict:
     why: str = ""
     outputs: Mapping[str, Verdict] = field(default_factory=dict)
     stored: Expr | None = None
-
-    def __post_init__(self):
-        if self.kind not in KINDS:
-            raise ValueError(f"kind: got {self.kind!r}, needs one of {KINDS}")
 
     def __bool__(self) -> bool:
         """True only where the program is proved for every M and N."""
