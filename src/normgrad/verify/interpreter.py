@@ -362,11 +362,12 @@ class Reader(Walker):
 
     def class_of(self, kind: type) -> FunctionClass:
         """A subclass of torch.autograd.Function."""
-        if kind.__mro__[1] is not sys.modules["torch"].autograd.Function:
-            raise NotRead(f"the class {kind.__name__}, which inherits from another")
         methods = {}
-        for name in vars(kind).keys() & {"forward", "backward", "setup_context"}:
-            method = vars(kind)[name]
+        for name in ("forward", "backward", "setup_context"):
+            owner = next(k for k in kind.__mro__ if name in vars(k))
+            method = vars(owner)[name]
+            if owner.__module__.startswith("torch."):
+                continue
             if not isinstance(method, staticmethod):
                 raise NotRead(f"{kind.__name__}.{name}, which is no static method")
             methods[name] = self.function_of(method.__func__)
@@ -447,8 +448,11 @@ class Reader(Walker):
     def read_ClassDef(self, node, scope):
         """An autograd Function."""
         bases = [self.evaluate(base, scope) for base in node.bases]
-        if bases != [FUNCTION] or node.keywords or node.decorator_list:
+        if len(bases) != 1 or node.keywords or node.decorator_list:
+            raise NotRead(f"the class {node.name}")
+        if bases[0] is not FUNCTION and not isinstance(bases[0], FunctionClass):
             raise NotRead(f"the class {node.name}, which is no autograd Function")
+        inherited = {} if bases[0] is FUNCTION else bases[0].methods
         inner = Scope(scope, local_names(node.body), self)
         self.execute(node.body, inner)
         for name, value in inner.names.items():
@@ -457,7 +461,7 @@ class Reader(Walker):
             if "staticmethod" not in map(ast.unparse, value.node.decorator_list):
                 raise NotRead(f"{node.name}.{name}, which is no static method")
             value.scope = scope
-        scope.names[node.name] = FunctionClass(node.name, inner.names)
+        scope.names[node.name] = FunctionClass(node.name, inherited | inner.names)
 
     def read_With(self, node, scope):
         """A block without gradients."""
