@@ -86,4 +86,3 @@ def test_a_name_that_is_not_declared_is_refused():
     written = entry(stated(a, b), "page")
     with pytest.raises(NameError, match="'c'"):
         equation_of("label", written | {"equation": ["a = c"]})
-

@@ -1,8 +1,11 @@
 """The text of the package's kernels is proved, in Triton and in loops; a text that is wrong is not."""
 
+import inspect
 import random
 import sys
 import tempfile
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -10,22 +13,42 @@ from copies import listed
 from machine_mutants import machine_mutants, statement_at
 
 from normgrad.mistakes import mutants
+from normgrad.spec import PLACED, PLACEMENTS
 from normgrad.symbolic import Defs
+from normgrad.symbolic.derivations import family
 from normgrad.symbolic.notation import tensor, total
-from normgrad.symbolic.symbols import M, N, j
-from normgrad.verify import COLUMNS, ROWS, Norm, Out, T, api, loops, verify
+from normgrad.symbolic.symbols import M, N, eps, j
+from normgrad.verify import COLUMNS, ROWS, Norm, Out, T, api, verify
+from normgrad.verify.binding import LIMIT, PROGRAM, PROGRAM_COUNT, PROGRAMS, Filled
 from normgrad.verify.package import (
-    CASES,
     FOLDER,
+    FORWARD,
     KERNELS,
-    LOOPS,
+    NAMES,
+    PIECES,
     Case,
     prove_kernels,
     verify_kernel,
-    verify_loop,
 )
 from normgrad.verify.verdict import REFUTED, compare
 
+CASES = tuple(Case(*flags) for flags in product((True, False), (True, False), PIECES))
+CASES += (
+    Case(True, True, "inside", residual=False, weight=False, bias=False),
+    Case(False, True, "inside", residual=False, bias=False),
+    Case(False, False, "clamp", residual=False, weight=False, bias=False),
+    Case(True, True, "outside", weight=False, dx=False),
+    Case(True, True, "inside", dresidual=True),
+    Case(True, True, "inside", offset=True),
+    Case(False, False, "outside", residual=False, bias=False, offset=True),
+    Case(True, True, "inside", heads="strides"),
+    Case(False, False, "clamp", residual=False, bias=False, heads="strides"),
+    Case(True, True, "inside", dresidual=True, heads="weights"),
+    Case(
+        False, True, "outside", residual=False, bias=False, offset=True, heads="weights"
+    ),
+    Case(False, False, "clamp", dx=False, heads="weights"),
+)
 # Every flag in both states, each place of eps, and heads.
 FEW = (
     Case(True, True, "inside", dresidual=True),
@@ -42,6 +65,53 @@ FEW_IN_LOOPS = [case for case in FEW if not case.heads]
 FEW_IN_LOOPS.append(Case(False, True, "inside", residual=False, weight=False))
 PROOFS = {}
 
+# {kernel in loops: what it stores}; dresidual is dx in another dtype, which the launcher makes.
+LOOPS = {"forward": FORWARD, "backward": ("dx", "dw", "db")}
+
+
+def loop_binding(case, names, stored):
+    """What the launcher gives a kernel in loops: {argument: what it is}; the weight with its offset added."""
+    shapes = {"weight": (N,), "bias": (N,), "mean": (M,)}
+    binding = {
+        "program": PROGRAM,
+        "programs": PROGRAM_COUNT,
+        "N": N,
+        "n": N if case.mean else 1,
+        "zero": 0,
+        "center": case.center,
+        "scale": family.c,
+        "eps": eps,
+        "placement": list(PLACEMENTS).index(PLACED[case.piece]),
+        "most": LIMIT,
+    }
+    for name in names:
+        if name in binding:
+            continue
+        kind = Out if name in stored else T
+        if name in shapes and kind is T and name in case.absent:
+            binding[name] = Filled(shapes[name], int(name == "weight"))
+        elif name in ("dw", "db"):
+            binding[name] = kind(name, "p, j")
+            if name in case.absent:
+                binding[name] = Filled((PROGRAMS[0], 0))
+        elif name in case.absent and name != "mean":
+            binding[name] = Filled((M, 0))
+        else:
+            index = {"mean": "i", "rstd": "i", "weight": "j", "bias": "j"}
+            binding[name] = kind(NAMES.get(name, name), index.get(name, "i, j"))
+    return {name: binding[name] for name in names}
+
+
+def verify_loop(case, kernel):
+    """Read one Numba kernel for a variant: a function of the package, or of a copy of it."""
+    stored = LOOPS[kernel.__name__]
+    names = [*inspect.signature(getattr(kernel, "py_func", kernel)).parameters]
+    binding = loop_binding(case, names, stored)
+    if not case.center and "mean" in stored:
+        binding["mean"] = Out("zero", "i")
+    definitions = replace(case, offset=False).definitions()
+    return verify(kernel, binding, definitions, zero=case.piece == "zero")
+
 
 @pytest.fixture(autouse=True)
 def remembered(monkeypatch):
@@ -54,7 +124,6 @@ def remembered(monkeypatch):
         return PROOFS[key][0]
 
     monkeypatch.setattr(api, "compare", once)
-    monkeypatch.setattr(loops, "compare", once)
 
 
 @pytest.mark.sampled(of=3)

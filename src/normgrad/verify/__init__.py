@@ -2,11 +2,10 @@
 
 verify(kernel, binding, grid, definitions) reads a Triton kernel; it is not run. verify(kernel, binding, definitions)
 reads a kernel in loops, such as Numba's; it is not run either. verify(function, definitions) reads a NumPy or torch
-function, or an autograd Function. One of six verdicts comes out:
+function, or an autograd Function. Nothing is run. One of five verdicts comes out:
 
 - proved for every M and N: what is stored is the definition, under the assumptions that are printed;
 - proved if masked lanes hold 0: it is, if a masked load without `other` gives 0, which Triton leaves open;
-- equal at the sizes tried: not shown for other sizes;
 - wrong in itself: whatever the definitions, it reads or writes past the end, leaves out places, or its result depends
   on the launcher's choice of a block;
 - refuted: it stores something else: the difference, term by term, and values where the two differ;
@@ -38,9 +37,6 @@ and 8 hold, and:
    size is ever put in. What is not known there is refused: a keyword, a branch on a size, a loop over some rows. What
    a loop writes, it reads at the same turn alone.
 11. Where values are compared, the two sides differ; what is divided by is not 0: the verdict prints both.
-
-A function object, not a text, is also run in this process: at the counterexample, or on a few values against what was
-read, and at a few sizes where it is not read.
 """
 
 from ..symbolic.symbols import M, N, eps

@@ -7,16 +7,18 @@ from dataclasses import replace
 
 from sympy import S, evaluate, nan
 
+from ..symbolic.patience import limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, i, j
 from .arrays import BEFORE
-from .binding import Launch, T, outputs_of
+from .binding import Launch, outputs_of
 from .definitions import Norm
 from .domain import conditions
+from .functions import followed
 from .source import Source, source_of
 from .statements import Reader
-from .values import NotRead, Unknown, Wrong
-from .verdict import IF_ZERO, NOT_READ, REFUTED, WRONG, Verdict, compare, whole
+from .values import NotRead, Unknown
+from .verdict import IF_ZERO, NOT_READ, REFUTED, WRONG, Verdict, compare, refused, whole
 
 ALWAYS = (
     "floating-point numbers are exact: no rounding, no overflow; integers do not overflow",
@@ -49,7 +51,7 @@ def verify(
               kernel: the function's name, where the text has several
               helpers: {function: what it returns, as text}, taken for granted
               zero: whether numbers that the kernel compares with 0 are 0, as in a row of zeros
-              seconds: how long the proof of one output may take
+              seconds: after how many a proof is given up, at its next step; a step may take long
     Returns:  Verdict, with one for each output
     Raises:   ValueError for a binding that fits neither the kernel nor the definitions
     """
@@ -61,7 +63,7 @@ def verify(
     try:
         source, name = source_of(program, kernel)
     except NotRead as reason:
-        return Verdict(NOT_READ, why=str(reason))
+        return refused(reason)
     with evaluate(True):
         verdict = _read(source, name, launch, definitions, seconds, nan)
         if verdict is None:
@@ -75,41 +77,27 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     memory = reader.memory
     try:
         reader.check_binding(kernel)
-        local = reader.bound(kernel)
+        with followed():
+            held = reader.read(kernel)
+        reader.check_binding(kernel)
+        names = _largest(reader.largest, definitions)
     except NotRead as reason:
-        return _failed(reader, NOT_READ, str(reason))
-    try:
-        held = reader.read(kernel, local)
-    except NotRead as reason:
-        if isinstance(reason, Unknown) and fill is nan and memory.filled:
-            return None
-        kind = WRONG if isinstance(reason, Wrong) else NOT_READ
-        return _failed(reader, kind, str(reason))
-    except (
-        AttributeError,
-        IndexError,
-        KeyError,
-        NotImplementedError,
-        TypeError,
-        ValueError,
-    ) as bug:
-        return _failed(reader, NOT_READ, f"not followed: {type(bug).__name__}: {bug}")
-    reader.check_binding(kernel)
-    verdicts = {}
-    names, unnamed = _largest(reader.largest, definitions)
-    if unnamed:
-        return _failed(
-            reader, NOT_READ, f"the largest of {unnamed}, which no definition is"
-        )
-    for name, (fault, line, why) in memory.faults.items():
-        if issubclass(fault, Unknown) and fill is nan and memory.filled:
-            return None
-        kind = WRONG if issubclass(fault, Wrong) else NOT_READ
-        verdicts[name] = Verdict(kind, line=line or None, why=why)
+        memory.faults = {"": reason}
+    faults = memory.faults.values()
+    if fill is nan and memory.filled and any(isinstance(f, Unknown) for f in faults):
+        return None
+    verdicts = {name: refused(reason) for name, reason in memory.faults.items()}
+    if "" in verdicts:
+        words = (*reader.assumed, *_promised(reader, launch), *ALWAYS)
+        line = verdicts[""].line or reader.line or None
+        return replace(verdicts[""], line=line, assumptions=words)
     for name, stored in held.items():
         stored = stored.xreplace(names)
-        verdicts[name] = _compared(name, stored, definitions, reader, seconds)
-    where, refused = conditions(reader.sums.conditions(), definitions)
+        bound = launch.arguments[name]
+        verdict = compared(name, bound, stored, definitions, seconds)
+        verdicts[name] = _without_choice(verdict, stored, reader.unbound)
+    with limited(seconds):
+        where, more = conditions(reader.sums.conditions(), definitions)
     words = [words for words in reader.assumed if words.endswith(BEFORE)]
     for axis, number in enumerate(launch.grid):
         if axis not in launch.axes:
@@ -122,11 +110,8 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         lines = ", ".join(map(str, sorted(memory.filled)))
         assumptions.insert(0, f"{FILLED} (lines {lines}); Triton leaves it open")
     for name, verdict in verdicts.items():
-        needed = [
-            text
-            for place, text in refused.items()
-            if place < reader.rests_on.get(name, 0)
-        ]
+        last = reader.rests_on.get(name, 0)
+        needed = [text for position, text in more.items() if position < last]
         if verdict and needed:
             why = f"it is the definition only where {' and '.join(needed)}"
             verdicts[name] = replace(verdict, kind=NOT_READ, why=why)
@@ -136,47 +121,45 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
 
 
 def _largest(taken, definitions):
-    """({a kernel's name for the largest of a row: the definitions' tensor}, one that they have not)."""
+    """{a kernel's name for the largest of a row: the definitions' tensor}."""
     names = {}
     for head, e in taken.items():
-        named = [
-            name
-            for name, body in definitions.largest.items()
-            if compare(e, body, definitions.defs)
-        ]
-        if not named:
-            return {}, lettered(e)[0]
-        names[head.base] = named[0].base
-    return names, None
+        for name, body in definitions.largest.items():
+            if compare(e, body, definitions.defs):
+                names[head.base] = name.base
+                break
+        else:
+            raise NotRead(f"the largest of {lettered(e)[0]}, which no definition is")
+    return names
 
 
-def _failed(reader, kind, why):
-    assumptions = (*reader.assumed, *_promised(reader, reader.launch), *ALWAYS)
-    return Verdict(kind, assumptions=assumptions, line=reader.line or None, why=why)
+def compared(name, bound, stored, definitions, seconds) -> Verdict:
+    """The verdict on one output.
 
-
-def _compared(argument, stored, definitions, reader, seconds):
-    """The verdict on one output."""
-    head = definitions.outputs[reader.launch.arguments[argument].after]
-    letters = reader.launch.arguments[argument].letters
+    Args:  name, bound: of the argument; stored: what it holds in the end, in i and j
+    """
+    head = definitions.outputs[bound.after]
     indices = {str(index) for index in getattr(head, "indices", ())}
-    if indices != set(letters) - {"p"}:
-        why = f"{argument} is bound as [{', '.join(letters)}], and {head} is not"
+    if indices != set(bound.letters) - {"p"}:
+        why = f"{name} is bound as [{', '.join(bound.letters)}], and {head} is not"
         return Verdict(NOT_READ, why=why)
-    claim = f"{argument} = {head}"
-    if "p" in letters:
-        claim = f"the sum of the rows of {argument} = {head}"
-    verdict = compare(stored, head, definitions.defs, claim, seconds)
+    claim = f"{name} = {head}"
+    if "p" in bound.letters:
+        claim = f"the sum of the rows of {claim}"
+    return compare(stored, head, definitions.defs, claim, seconds)
+
+
+def _without_choice(verdict, stored, unbound):
+    """The verdict on an output, unless what is stored depends on what a launcher chooses."""
     chosen = {s for s in stored.free_symbols if s.is_integer} - {M, N, i, j}
     if verdict.kind != REFUTED or not chosen:
         return verdict
     names = {str(symbol) for symbol in chosen}
-    words = ", ".join(sorted(names))
-    if names & reader.unbound:
-        why = f"what is stored depends on {words}, and not all of these are bound"
-        return replace(verdict, kind=NOT_READ, counterexample=None, why=why)
-    why = f"what is stored depends on {words}, which the launcher chooses"
-    return replace(verdict, kind=WRONG, counterexample=None, why=why)
+    words = f"what is stored depends on {', '.join(sorted(names))}"
+    kind, why = WRONG, f"{words}, which the launcher chooses"
+    if names & unbound:
+        kind, why = NOT_READ, f"{words}, and not all of these are bound"
+    return replace(verdict, kind=kind, counterexample=None, why=why)
 
 
 GRID = {
@@ -194,23 +177,6 @@ def _promised(reader, launch):
         if isinstance(kind, tuple):
             words += f" of {kind[1]}"
         yield f"axis {axis} of the grid: {words}"
-    tensors, values = [], []
-    for name, bound in launch.arguments.items():
-        if not isinstance(bound, T):
-            values.append(f"{name} is {bound}")
-            continue
-        words = f"{name} holds {bound.before or 'nothing'} [{', '.join(bound.letters)}]"
-        if bound.stride is not None:
-            words += f" in steps of {bound.stride}"
-        if bound.column_stride != 1:
-            words += f" and {bound.column_stride}"
-        if bound.heads is not None:
-            words += f", {bound.heads[0]} rows of each token {bound.heads[1]} apart"
-        if bound.start != 0:
-            words += f", from entry {bound.start} on"
-        tensors.append(words)
-    yield "; ".join(tensors)
-    if values:
-        yield "; ".join(values)
+    yield "; ".join(f"{name} is {bound}" for name, bound in launch.arguments.items())
     if reader.unbound:
         yield f"{', '.join(sorted(reader.unbound))}: any integers of at least 1"

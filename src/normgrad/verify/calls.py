@@ -453,11 +453,8 @@ class Calls(Expressions):
             return Mask(frozenset()), False
         if not isinstance(mask, Mask):
             raise NotRead("a mask that is no comparison of integers")
-        axes = fit(mask.axes, pointer.offset.axes)
-        if len(axes) > len(pointer.offset.axes):
-            raise NotRead("a mask of more axes than its address")
-        if set(axes) - {"1"} != set(pointer.offset.axes) - {"1"}:
-            raise NotRead("a mask of more lanes than its address")
+        if fit(mask.axes, pointer.offset.axes) != pointer.offset.axes:
+            raise NotRead("a mask of more axes or lanes than its address")
         return mask, False
 
     def call_store(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
+from functools import reduce
 from operator import add, mul, sub
 
 from sympy import Expr, Indexed, Integer, S, expand, nan, sympify
@@ -246,12 +247,7 @@ class Expressions(Walker):
             raise NotRead("a condition on a dtype and on what the kernel computes")
         if undecided:
             return Undecided()
-        if not masks:
-            return both
-        mask = masks[0]
-        for another in masks[1:]:
-            mask = Mask(mask.below | another.below, fit(mask.axes, another.axes))
-        return mask
+        return reduce(self._both, masks, both)
 
     def value_Compare(self, node, local):
         """A comparison: of integers it is a mask, unless it is the same for all programs."""

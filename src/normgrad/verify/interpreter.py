@@ -141,8 +141,8 @@ class FunctionClass:
     methods: dict[str, Function]
 
 
-def local_names(body: Sequence[ast.AST]) -> set[str]:
-    """The names that statements bind, those of functions within them left out."""
+def local_names(body: Sequence[ast.AST], in_place: bool = True) -> set[str]:
+    """The names that statements bind, those of functions within them left out; in_place: whether += counts."""
     names, waiting = set(), list(body)
     while waiting:
         node = waiting.pop()
@@ -153,7 +153,10 @@ def local_names(body: Sequence[ast.AST]) -> set[str]:
             node, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp
         ):
             continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+        if isinstance(node, ast.AugAssign) and not in_place:
+            waiting.append(node.value)
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
         if isinstance(node, ast.alias):
             names.add((node.asname or node.name).partition(".")[0])
@@ -265,10 +268,8 @@ def same(a: Any, b: Any) -> bool:
             raise NotRead("a comparison of the dtype of what has two")
         return a == b
     if isinstance(a, tuple | list) and type(a) is type(b):
-        if len(a) != len(b):
-            return False
-        answers = [same(p, q) for p, q in zip(a, b, strict=True)]
-        return all(answers)
+        pairs = zip(a, b, strict=False)
+        return len(a) == len(b) and all([same(p, q) for p, q in pairs])
     plain_kinds = (str, int, type(None), Scalar, tuple, list)
     if isinstance(a, plain_kinds) and isinstance(b, plain_kinds):
         return type(a) is type(b) and a == b
@@ -329,7 +330,7 @@ class Reader(Walker):
         for library, table in TABLES.items():
             module = sys.modules.get(library)
             for name in [*table, *CONSTANTS[library]]:
-                if attribute(module, name) is value and "." not in name:
+                if getattr(module, name, None) is value and "." not in name:
                     return self.attribute(Module(library), name)
         for name, function in BUILTINS.items():
             if value is getattr(builtins, name):
@@ -577,14 +578,8 @@ class Reader(Walker):
 
     def _all_turns(self, node, rows, scope):
         """A loop over all rows, or columns: its body once."""
-        grown = {
-            part.target.id
-            for statement in node.body
-            for part in ast.walk(statement)
-            if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)
-        }
-        own = plainly_bound(node)
-        for name in grown - own:
+        own = local_names([node.target, *node.body], in_place=False)
+        for name in local_names(node.body) - own:
             value = scope.names.get(name)
             if is_number(value) or isinstance(value, Array) and not value.mutable:
                 scope.names[name] = _running(value)
@@ -723,10 +718,9 @@ class Reader(Walker):
         if isinstance(right, Limit) and operation in ("Lt", "LtE"):
             state().words.append("no number is larger than its dtype holds")
             return True
-        if not isinstance(left, Array | Scalar | int):
-            raise NotRead(f"a comparison of {type(left).__name__}")
-        if not isinstance(right, Array | Scalar | int):
-            raise NotRead(f"a comparison of {type(right).__name__}")
+        for value in (left, right):
+            if not isinstance(value, Array | Scalar | int):
+                raise NotRead(f"a comparison of {type(value).__name__}")
         return compared(operation, left, right)
 
     def value_Subscript(self, node, scope):
@@ -926,11 +920,6 @@ def flat(outputs: Any) -> Iterator[Any]:
             yield value
 
 
-def attribute(module: Any, name: str) -> Any:
-    """A module's attribute, or None."""
-    return getattr(module, name, None)
-
-
 def _check_key(owner, key):
     if isinstance(owner, tuple | list):
         ends = [key.start, key.stop, key.step] if isinstance(key, slice) else [key]
@@ -989,22 +978,3 @@ def _grown(cell, shape):
     for name in ("born", "read_in", "written_in"):
         setattr(new.memory, name, getattr(cell.memory, name))
     return new
-
-
-def plainly_bound(loop: ast.For) -> set[str]:
-    """The names that a loop's target and body bind anew, those that only += changes left out."""
-    names = local_names([loop.target])
-    waiting = list(loop.body)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            waiting.append(node.value)
-        elif isinstance(node, ast.If):
-            waiting += [*node.body, *node.orelse, node.test]
-        elif isinstance(node, ast.For):
-            names |= plainly_bound(node)
-        elif isinstance(node, ast.With):
-            waiting += node.body
-        else:
-            names |= local_names([node])
-    return names

@@ -625,6 +625,17 @@ def rms_norm(a, normalized_shape, weight=None, eps=None):
 # the tables
 
 ZERO, FULL_ONE = Scalar(S.Zero, "float"), Scalar(S.One, "float")
+
+
+def contiguous(a: Array) -> Array:
+    """np.ascontiguousarray and Tensor.contiguous."""
+    return perhaps_view(a, copied(a))
+
+
+def _flattened(a):
+    return copied(_raveled(a))
+
+
 NUMPY: dict[str, Callable] = {
     **{name: entrywise(f, numeric) for name, f in ENTRIES.items()},
     **{name: numpy_binary(f) for name, f in OPERATIONS.items()},
@@ -650,7 +661,9 @@ NUMPY: dict[str, Callable] = {
     "ones_like": numpy_like(1),
     "empty_like": numpy_like(None),
     "eye": eye("numpy"),
+    "identity": eye("numpy"),
     "asarray": as_array,
+    "ascontiguousarray": contiguous,
     "array": new_array,
     "copy": copied,
     "stack": stacked,
@@ -666,6 +679,7 @@ _methods = "sum mean var std clip dot copy swapaxes ravel squeeze"
 NUMPY_METHODS: dict[str, Callable] = {
     **{name: NUMPY[name] for name in _methods.split()},
     "astype": _astype,
+    "flatten": _flattened,
     "transpose": transposed,
     "reshape": _reshape_method,
     "item": item,
@@ -718,7 +732,8 @@ TORCH_METHODS: dict[str, Callable] = SHARED | {
     "view": _reshape_method,
     "expand": _expand,
     "expand_as": _expand_as,
-    "contiguous": lambda a: perhaps_view(a, copied(a)),
+    "contiguous": contiguous,
+    "flatten": _flattened,
     "to": to,
     "type_as": _type_as,
     "float": cast_to("float32"),

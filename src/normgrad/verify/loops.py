@@ -15,6 +15,7 @@ from types import FunctionType
 from sympy import Expr, Integer, evaluate, sympify
 
 from ..symbolic.symbols import M, N, i, j
+from .api import compared
 from .arrays import (
     AXES,
     BEFORE,
@@ -37,10 +38,10 @@ from .functions import entry, followed
 from .interpreter import Reader
 from .library import Known
 from .memory import entry_of
-from .programs import REAL, noted, refused
+from .programs import REAL, noted
 from .python_source import definition
 from .values import Limit
-from .verdict import NOT_READ, WRONG, Verdict, compare
+from .verdict import WRONG, Verdict, refused
 
 SIZES = {"i": M, "j": N, "p": PROGRAMS}
 # of Numba's compiler, which change no number but its last digits
@@ -226,7 +227,7 @@ def verify_loops(
               binding: {argument: what it is}: T("x"), Out("y"), Out("dw", "p, j"), InOut("x", then="y"); a number or a
               flag; PROGRAM, PROGRAM_COUNT, LIMIT; Filled((M, 0)) for an array that is absent
               definitions: normgrad.verify.norm(...), or a Norm of your own
-              zero: whether numbers that are compared with 0 are 0; seconds: how long the proof of one output may take
+              zero: whether numbers that are compared with 0 are 0; seconds: after how many a proof is given up
     Returns:  Verdict, with one for each output
     Raises:   ValueError for a binding that fits neither the function nor the definitions
     """
@@ -248,9 +249,8 @@ def verify_loops(
         verdicts = {}
         for name, value in values.items():
             if name in outputs:
-                head = definitions.outputs[outputs[name].after]
                 verdicts[name] = _compared(
-                    name, value, outputs[name], head, definitions, seconds
+                    name, value, outputs[name], definitions, seconds
                 )
             elif isinstance(value, Array) and value.memory.changed:
                 return Verdict(WRONG, why=f"it writes over {name}")
@@ -259,7 +259,7 @@ def verify_loops(
         return noted(trace, definitions, verdicts, ", ".join(claims), list(ALWAYS))
 
 
-def _compared(name, value, bound, head, definitions, seconds):
+def _compared(name, value, bound, definitions, seconds):
     """The verdict on one output."""
     if not value.memory.changed:
         return Verdict(WRONG, why=f"{name} is not written")
@@ -268,12 +268,6 @@ def _compared(name, value, bound, head, definitions, seconds):
         stored = entry(value, [letters[letter] for letter in bound.letters])
     except NotRead as reason:
         return refused(reason)
-    indices = {letters[letter] for letter in bound.letters} - {PROGRAM}
-    if set(head.indices) != indices:
-        return Verdict(NOT_READ, why=f"{name} is bound as {bound}, and {head} is not")
-    claim = f"{name} = {head}"
-    if "p" in bound.letters:
-        claim = f"the sum of the rows of {name} = {head}"
     if stored.free_symbols & {PROGRAM, PROGRAMS}:
-        return Verdict(WRONG, claim, why="it depends on the number of programs")
-    return compare(stored, head, definitions.defs, claim, seconds)
+        return Verdict(WRONG, why="it depends on the number of programs")
+    return compared(name, bound, stored, definitions, seconds)

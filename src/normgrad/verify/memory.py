@@ -63,7 +63,7 @@ class Memory:
     stores: dict[str, list[Access]] = field(default_factory=dict)
     guards: list[frozenset] = field(default_factory=list)
     filled: set[int] = field(default_factory=set)
-    faults: dict[str, tuple[type, int, str]] = field(default_factory=dict)
+    faults: dict[str, NotRead] = field(default_factory=dict)
 
     # addresses
 
@@ -250,8 +250,8 @@ class Memory:
         except NotRead as reason:
             if self.launch.arguments[pointer.name].before is not None:
                 raise  # what was read there may be another value in another turn
-            fault = type(reason), self.line, str(reason)
-            self.faults.setdefault(pointer.name, fault)
+            reason.line = self.line
+            self.faults.setdefault(pointer.name, reason)
 
     def _store(self, pointer, value, mask, atomic):
         name = pointer.name
@@ -356,13 +356,13 @@ class Memory:
         """{argument: what it holds in the end, in i and j}, of those whose stores are followed."""
         for name, bound in self.launch.arguments.items():
             if isinstance(bound, T) and bound.after and name not in self.stores:
-                self.faults.setdefault(name, (Wrong, 0, f"{name} is not written"))
+                self.faults.setdefault(name, Wrong(f"{name} is not written"))
         for name, stores in self.stores.items():
             try:
                 self._left(name, stores)
             except NotRead as reason:
-                fault = type(reason), stores[0].line, str(reason)
-                self.faults.setdefault(name, fault)
+                reason.line = stores[0].line
+                self.faults.setdefault(name, reason)
         return {
             name: stores[0].value
             for name, stores in self.stores.items()

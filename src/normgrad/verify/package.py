@@ -7,15 +7,13 @@ eps-theorem-db.
 from __future__ import annotations
 
 import ast
-import inspect
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from pathlib import Path
 
 from sympy import Heaviside, Max, S, Symbol
 
-from ..spec import PLACED, PLACEMENTS
+from ..spec import PLACED
 from ..symbolic.derivations import family
 from ..symbolic.notation import tensor
 from ..symbolic.symbols import M, N, eps, i
@@ -23,19 +21,13 @@ from .api import verify
 from .binding import (
     COLUMNS,
     FLOAT,
-    LIMIT,
-    PROGRAM,
-    PROGRAM_COUNT,
-    PROGRAMS,
     ROWS,
     WHOLE,
-    Filled,
     Out,
     T,
     letter,
 )
 from .definitions import GATES, OFFSET, Norm, at, entry, operator
-from .loops import verify_loops
 from .source import Source
 from .statements import parameters
 from .verdict import Verdict, whole
@@ -194,23 +186,6 @@ KERNELS = {
     "row_sums": ("sweeps", ("c1", "c2"), ("row tiles",)),
     "backward_columns": ("sweeps", BACKWARD, ("programs", "column tiles")),
 }
-CASES = tuple(Case(*flags) for flags in product((True, False), (True, False), PIECES))
-CASES += (
-    Case(True, True, "inside", residual=False, weight=False, bias=False),
-    Case(False, True, "inside", residual=False, bias=False),
-    Case(False, False, "clamp", residual=False, weight=False, bias=False),
-    Case(True, True, "outside", weight=False, dx=False),
-    Case(True, True, "inside", dresidual=True),
-    Case(True, True, "inside", offset=True),
-    Case(False, False, "outside", residual=False, bias=False, offset=True),
-    Case(True, True, "inside", heads="strides"),
-    Case(False, False, "clamp", residual=False, bias=False, heads="strides"),
-    Case(True, True, "inside", dresidual=True, heads="weights"),
-    Case(
-        False, True, "outside", residual=False, bias=False, offset=True, heads="weights"
-    ),
-    Case(False, False, "clamp", dx=False, heads="weights"),
-)
 
 
 # What rounds to a dtype; the interpreter's bfloat16 is made of bits, which are not read.
@@ -249,54 +224,6 @@ def verify_kernel(case: Case, title: str, folder: Path = FOLDER) -> Verdict:
         helpers=ROUNDING if _casts_as_here(folder) else {},
         zero=case.piece == "zero",
     )
-
-
-# {kernel in loops: what it stores}; dresidual is dx in another dtype, which the launcher makes.
-LOOPS = {"forward": FORWARD, "backward": ("dx", "dw", "db")}
-
-
-def loop_binding(case: Case, names: list[str], stored: tuple[str, ...]) -> dict:
-    """What the launcher gives a kernel in loops: {argument: what it is}; the weight with its offset added."""
-    shapes = {"weight": (N,), "bias": (N,), "mean": (M,)}
-    binding = {
-        "program": PROGRAM,
-        "programs": PROGRAM_COUNT,
-        "N": N,
-        "n": N if case.mean else 1,
-        "zero": 0,
-        "center": case.center,
-        "scale": family.c,
-        "eps": eps,
-        "placement": list(PLACEMENTS).index(PLACED[case.piece]),
-        "most": LIMIT,
-    }
-    for name in names:
-        if name in binding:
-            continue
-        kind = Out if name in stored else T
-        if name in shapes and kind is T and name in case.absent:
-            binding[name] = Filled(shapes[name], int(name == "weight"))
-        elif name in ("dw", "db"):
-            binding[name] = kind(name, "p, j")
-            if name in case.absent:
-                binding[name] = Filled((PROGRAMS[0], 0))
-        elif name in case.absent and name != "mean":
-            binding[name] = Filled((M, 0))
-        else:
-            index = {"mean": "i", "rstd": "i", "weight": "j", "bias": "j"}
-            binding[name] = kind(NAMES.get(name, name), index.get(name, "i, j"))
-    return {name: binding[name] for name in names}
-
-
-def verify_loop(case: Case, kernel) -> Verdict:
-    """Read one Numba kernel for a variant: a function of the package, or of a copy of it."""
-    stored = LOOPS[kernel.__name__]
-    names = [*inspect.signature(getattr(kernel, "py_func", kernel)).parameters]
-    binding = loop_binding(case, names, stored)
-    if not case.center and "mean" in stored:
-        binding["mean"] = Out("zero", "i")
-    definitions = replace(case, offset=False).definitions()
-    return verify_loops(kernel, binding, definitions, zero=case.piece == "zero")
 
 
 def prove_kernels(case: Case, folder: Path = FOLDER) -> Verdict:

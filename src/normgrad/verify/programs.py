@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 from sympy import Expr, Indexed, Ne, S, Symbol, default_sort_key, evaluate
 
 from ..symbolic.calculus import RangeError, index_ranges
@@ -21,7 +19,6 @@ from ..symbolic.notation import Partial, tensor, total
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
-from ..symbolic.witness import Counterexample
 from .arrays import ONE, Array, NotRead, State, Wrong, in_words
 from .definitions import LOSS, TENSORS, Norm
 from .definitions import entry as head_of
@@ -35,24 +32,13 @@ from .functions import (
     parameters_of,
     trace,
 )
-from .sizes import (
-    Point,
-    apart,
-    loaded,
-    overridden,
-    results,
-    sizes_next_to,
-    source_of,
-)
 from .verdict import (
-    EQUAL,
-    KINDS,
     NOT_READ,
-    PROVED,
     REFUTED,
     WRONG,
     Verdict,
     compare,
+    refused,
     whole,
 )
 
@@ -74,8 +60,6 @@ GRADIENT = {
     "bias": "db",
     "gate": "dgate",
 }
-SHAPE_OF = {name: base.shape for name, base in TENSORS.items()}
-ORDER = "y residual_out mean rstd".split(), "dx dresidual dw db dgate".split()
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 LETTERS = {M: i, N: j}
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
@@ -158,7 +142,6 @@ def verify_function(
     library: str | None = None,
     name: str = "",
     seconds: float = 20,
-    run: bool | None = None,
     **inputs: Any,
 ) -> Verdict:
     """Whether a function, or an autograd Function, computes what the definitions say.
@@ -167,10 +150,9 @@ def verify_function(
               definitions: a norm, as `norm(center=True, bias=True)`, or a forward, whose gradients are worked out, as a
               function or as (a module's text, its name);
               an autograd Function without definitions is compared with the gradients of its own forward
-              outputs: what the function returns, as ("dx", "dw"); name: of the function in a text
-              library: "numpy" or "torch", the arguments' own; seconds: how long a proof may take
-              run: whether the program may be run as well: at the counterexample, and where it is not read at the sizes
-              of `sizes_next_to`; None runs what is an object, and no text; it runs in this process
+              outputs: what the function returns, as ("dx", "dw"), where it does not return names of the field
+              name: of the function in a text
+              library: "numpy" or "torch", the arguments' own; seconds: after how many a proof is given up
               inputs: what a parameter is, as g="dy", rstd="rstd[:, None]" or q="(M, N)"
     Returns:  Verdict, one for each output
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
@@ -192,19 +174,13 @@ def verify_function(
             raise ValueError(f"{unknown.pop()}: is no parameter of it: {claim.names}")
     except NotRead as reason:
         return refused(reason)
-    run = not isinstance(program, str) if run is None else run
-    variants, first = _variants(bound, inputs), None
+    first = None
     with evaluate(True):
-        for variant in variants:
-            verdict = claim.verdict(definitions, variant, run)
+        for variant in _variants(bound, inputs):
+            verdict = claim.verdict(definitions, variant)
             if verdict or verdict.kind not in (WRONG, NOT_READ):
                 return verdict
             first = verdict if first is None else first
-        if run and first.kind == NOT_READ:
-            verdicts = [
-                claim.at_sizes(definitions, variant, first) for variant in variants
-            ]
-            first = min(verdicts, key=lambda verdict: KINDS.index(verdict.kind))
     return first
 
 
@@ -240,12 +216,6 @@ def _variants(bound, inputs):
     return [bound] if told or columns == bound else [bound, columns]
 
 
-def refused(reason):
-    """The verdict of a program that is not followed to its end: wrong in itself, or not read."""
-    kind = WRONG if isinstance(reason, Wrong) else NOT_READ
-    return Verdict(kind, line=reason.line, why=str(reason))
-
-
 class _Claim:
     """A program, its parameters, and what the caller said of its results."""
 
@@ -257,52 +227,40 @@ class _Claim:
         self.outputs, self.seconds = outputs, seconds
         self.names, self.needed, self.is_class = parameters_of(program, name)
 
-    def verdict(self, definitions, bound, run):
-        """The verdict for arguments; run: whether the program may be run."""
+    def verdict(self, definitions, bound):
+        """The verdict for arguments."""
         read = self._of_class if self.is_class else self._of_function
         try:
-            traced, definitions, claims, cotangents = read(definitions, bound)
+            traced, definitions, claims = read(definitions, bound)
             if len({*traced.constants.values(), *self.eps}) > 1:
                 raise NotRead("another eps than that of the forward")
-            verdict = self._verdict(traced, definitions, claims, bound)
+            return self._verdict(traced, definitions, claims, bound)
         except NotRead as reason:
             return refused(reason)
         except (NotImplementedError, OutOfPatience, RangeError) as reason:
             return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
-        if not run or verdict.kind not in (PROVED, REFUTED):
-            return verdict
-        sides = {
-            name: entry(value, _letters(definitions, name))
-            for name, value in claims.items()
-        }
-        constants = {}
-        for value in traced.constants.values():
-            constants["eps"] = float(value)
-        execution = _Execution(self, definitions, bound, cotangents, constants)
-        return execution.agreed(verdict, sides)
-
-    def at_sizes(self, definitions, bound, refusal):
-        """The verdict on a program that cannot be read, from runs at a few sizes."""
-        if self.is_class or not isinstance(definitions, Norm):
-            return refusal
-        return _Execution(self, definitions, bound, (), {}).at_sizes(refusal)
 
     def _trace(self, bound, cotangents=()):
         return trace(self.program, bound, cotangents, self.library, self.name)
 
     def _of_function(self, definitions, bound):
         traced = self._trace(bound)
-        names = self._outputs(traced, definitions, bound)
-        return traced, definitions, _named(names, traced.outputs, definitions), ()
+        names = self._outputs(traced, definitions)
+        return traced, definitions, _named(names, traced.outputs, definitions)
 
-    def _outputs(self, traced, definitions, bound):
+    def _outputs(self, traced, definitions):
         own = _recognized(traced.names, definitions)
         if traced.keyed and own:
             if self.outputs and set(self.outputs) != set(own):
                 raise Wrong(f"it returns {', '.join(own)}, and not {self.outputs}")
             return own
         names = self.outputs or own
-        return names or _by_shape(traced.outputs, definitions.outputs, bound)
+        if names is None and self.is_class:
+            names = ("y", "residual_out")[: len(traced.outputs)]
+        if names is None:
+            count = f"{len(traced.outputs)} results without names"
+            raise ValueError(f'outputs: got None of {count}, needs names as ("dx",)')
+        return names
 
     def _of_class(self, definitions, bound):
         forward = self._trace(bound)
@@ -317,7 +275,7 @@ class _Claim:
             definitions = own(forward, bound, cotangents)
             names = names_of(forward, bound)
         else:
-            names = self._outputs(forward, definitions, bound)
+            names = self._outputs(forward, definitions)
             cotangents = [input_of("", f"d{name}") for name in names]
             if None in cotangents:
                 raise NotRead(f"a result of forward besides y: {names}")
@@ -335,7 +293,7 @@ class _Claim:
                 claims[output] = gradient
             elif gradient is not None:
                 raise Wrong("a gradient of what is no tensor")
-        return traced, definitions, claims, cotangents
+        return traced, definitions, claims
 
     def _verdict(self, traced, definitions, claims, bound):
         if traced.written:
@@ -355,127 +313,6 @@ class _Claim:
         return noted(traced.noted, definitions, verdicts, claim, assumptions)
 
 
-class _Execution:
-    """A program that is run.
-
-    Args:  claim: the program; cotangents: of an autograd Function; constants: {name: value} that the program has
-    """
-
-    def __init__(self, claim, definitions, bound, cotangents, constants):
-        self.claim, self.definitions, self.bound = claim, definitions, bound
-        self.cotangents, self.constants = cotangents, constants
-
-    def _point(self, sizes, values=()):
-        point = Point(sizes, self.definitions.defs, np.random.default_rng(0))
-        point.values |= self.constants
-        lines = [side for line in self.definitions.defs for side in line]
-        inputs = [
-            v for v in (*self.bound.values(), *self.cotangents) if isinstance(v, Input)
-        ]
-        atoms = set().union(
-            *[e.atoms(Indexed) for e in lines + [v.head for v in inputs]]
-        )
-        heads = {
-            str(e.base): e
-            for e in sorted(atoms, key=str)
-            if e not in self.definitions.defs
-        }
-        overridden(point, dict(values), heads)
-        return point
-
-    def _results(self, point):
-        arguments = {
-            name: self._argument(point, value) for name, value in self.bound.items()
-        }
-        cotangents = [self._argument(point, value) for value in self.cotangents]
-        target = loaded(self.claim.program, self.claim.name)
-        return results(target, self.claim.library, arguments, cotangents)
-
-    @staticmethod
-    def _argument(point, value):
-        if not isinstance(value, Input):
-            return value
-        entries = point.tensor(value.head)
-        return (
-            np.reshape(entries, point.shape(value.shape)).copy()
-            if value.shape
-            else entries
-        )
-
-    def agreed(self, verdict, sides):
-        """The verdict, if a run gives what was read.
-
-        Args:  sides: {output: its entry as it was read}
-        """
-        points = [v.counterexample for v in verdict.outputs.values()]
-        points = [at for at in points if isinstance(at, Counterexample)]
-        point = self._point((2, 3))
-        if points:
-            sizes = [points[0].numbers.get(size, 2) for size in (M, N)]
-            point = self._point(sizes, points[0].values)
-        try:
-            values = self._results(point)
-        except Exception as reason:
-            words = f"run, it raises {type(reason).__name__}: {reason}"
-            return Verdict(NOT_READ, why=words)
-        for (name, e), value in zip(sides.items(), values, strict=True):
-            read = point.value(e, _letters(self.definitions, name))
-            if apart(np.reshape(value, read.shape), read):
-                words = f"{name} was read as {e}, and a run gives other values"
-                return Verdict(NOT_READ, why=words)
-        if points:
-            words = f"{verdict.claim}; it was run at the counterexample, too"
-            return replace(verdict, claim=words)
-        return verdict
-
-    def at_sizes(self, refusal):
-        """The verdict from runs at several sizes."""
-        sizes = sizes_next_to(source_of(self.claim.program))
-        names = None
-        for size in sizes:
-            point = self._point(size)
-            where = f"M = {size[0]}, N = {size[1]}"
-            try:
-                values = self._results(point)
-            except Exception as reason:
-                words = f"at {where} it raises {type(reason).__name__}: {reason}"
-                return Verdict(WRONG, why=words)
-            names = names or self._names(values, size)
-            for name, value in zip(names, values, strict=True):
-                right = point.tensor(self.definitions.outputs[name])
-                if apart(value, right) and not (
-                    value.shape == (size[0], 1) and not apart(value[:, 0], right)
-                ):
-                    return Verdict(
-                        REFUTED,
-                        name,
-                        why=f"{name} differs at {where}, at random values",
-                    )
-        words = f"run on random float64 values at (M, N) = {', '.join(map(str, sizes))}"
-        return Verdict(
-            EQUAL,
-            ", ".join(names),
-            (words, _in_words(self.bound, self.claim.library)),
-            why=f"not read: {refusal.why}",
-            line=refusal.line,
-        )
-
-    def _names(self, values, size):
-        symbols = {size[0]: M, size[1]: N, 1: ONE}
-        stubs = [
-            SimpleNamespace(shape=tuple(symbols.get(s, s) for s in value.shape))
-            for value in values
-        ]
-        return self.claim.outputs or _by_shape(
-            stubs, self.definitions.outputs, self.bound
-        )
-
-
-def _letters(definitions, name):
-    """The indices of an output."""
-    return getattr(definitions.outputs[name], "indices", ())
-
-
 def gradient_of(role: str, outputs: Sequence[str]) -> str:
     """The name of the gradient with respect to an input; to_x where the outputs are gradients themselves."""
     if set(outputs) & set(GRADIENT.values()):
@@ -484,16 +321,11 @@ def gradient_of(role: str, outputs: Sequence[str]) -> str:
 
 
 def names_of(forward: Trace, inputs: Mapping[str, Any]) -> list[str]:
-    """The names of a forward's results: its own, or those of gradients where it takes a gradient; else y, y1, y2."""
-    if forward.names:
-        return forward.names
-    if _takes_gradient(inputs):
-        return _by_shape(forward.outputs, TENSORS, inputs)
-    return ["y", *[f"y{k}" for k in range(1, len(forward.outputs))]]
-
-
-def _takes_gradient(inputs):
-    return bool(set(map(_role, inputs.values())) & {"dy", "dresidual_out", "wdy"})
+    """The names of a forward's results: its own; else dx, dw, db where it takes dy, and y, y1, y2 where it does not."""
+    names = ["y", *[f"y{k}" for k in range(1, len(forward.outputs))]]
+    if "dy" in map(_role, inputs.values()):
+        names = ["dx", "dw", "db"][: len(names)]
+    return forward.names or names
 
 
 def _is_tensor(value):
@@ -597,24 +429,6 @@ def _recognized(names, definitions):
     )
 
 
-def _by_shape(values, names, inputs):
-    """The first of the names whose tensor has its shape and that is not taken, for each of the results."""
-    left = [name for name in ORDER[_takes_gradient(inputs)] if name in names]
-    if "residual" not in map(_role, inputs.values()):
-        left = [name for name in left if name not in ("dresidual", "residual_out")]
-    chosen = []
-    for value in values:
-        shape = getattr(value, "shape", None)
-        shape = (M,) if shape == (M, ONE) else shape
-        fitting = [name for name in left if tuple(SHAPE_OF[name]) == shape]
-        if not fitting:
-            words = type(value).__name__ if shape is None else in_words(shape)
-            raise Wrong(f"a result of the shape {words}, for which there is no output")
-        chosen.append(fitting[0])
-        left.remove(fitting[0])
-    return chosen
-
-
 def _readable(e: Expr) -> Expr:
     """An expression of the trace in the indices i and j, where it has one index over the rows, one over the columns."""
     turns = sorted(
@@ -645,7 +459,9 @@ def noted(
     if S.false in conditions:
         why = "it divides by 0, or takes a root of what is negative"
         return Verdict(WRONG, why=why)
-    words = [*assumptions, *state.words, *map(_condition_in_words, conditions)]
+    where = list(map(_condition_in_words, conditions))
+    claim = ", ".join([claim, *where])
+    words = [*assumptions, *state.words, *where]
     for a in state.zeros:
         words.append(f"{lettered(_readable(a))[0]} is 0 in every row")
     for a, b in state.kinks:

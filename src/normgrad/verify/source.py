@@ -150,6 +150,16 @@ class Source:
             self._check_wrapper(wrapper, name)
         return definitions[0]
 
+    @property
+    def kernels(self) -> list[str]:
+        """The names of functions with the decorator jit; of all functions where none has it."""
+        jitted = [
+            name
+            for name, definitions in self.functions.items()
+            if "jit" in " ".join(map(ast.unparse, definitions[0].decorator_list))
+        ]
+        return jitted or list(self.functions)
+
     def wrappers(self, name: str) -> list[ast.expr]:
         """The decorators of a function, and what is called with it later."""
         later = [value.func for value in self.constants.get(name, [])]
@@ -283,11 +293,8 @@ def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
             raise ValueError(f"program: got {program!r}, which is no file and no text")
         text = program if path is None else path.read_text(encoding="utf8")
         source = Source(text, path)
-        if kernel is None:
-            names = [name for name in source.functions]
-            if len(names) != 1:
-                raise ValueError(f"kernel: got none, needs one of {', '.join(names)}")
-            kernel = names[0]
+        if kernel is None and len(source.kernels) == 1:
+            kernel = source.kernels[0]
     else:
         function = plain(program)
         if function is None:
@@ -302,7 +309,6 @@ def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
         if kernel == function.__name__ and kernel in source.functions:
             check_object(program, source, kernel)
     if kernel not in source.functions:
-        raise ValueError(
-            f"kernel: got {kernel!r}, needs one of {', '.join(source.functions)}"
-        )
+        known = ", ".join(source.kernels)
+        raise ValueError(f"kernel: got {kernel!r}, needs one of {known}")
     return source, kernel

@@ -32,11 +32,6 @@ class Reader(Calls):
         super().__init__(source, launch, fill)
         self.depth, self.inner = 0, 0
 
-    def bound(self, kernel: str) -> dict:
-        """{argument: its value}."""
-        names, defaults = parameters(self.source.function(kernel))
-        return {name: self.argument(name, defaults.get(name)) for name in names}
-
     def check_binding(self, kernel: str) -> None:
         """ValueError where the binding names what is no argument, and no constant that was read."""
         names, _ = parameters(self.source.function(kernel))
@@ -48,29 +43,30 @@ class Reader(Calls):
 
     def _check_settings(self, kernel):
         """Refuses a binding that the text's own decorators contradict."""
-        bound, (names, _) = (
-            self.launch.arguments,
-            parameters(self.source.function(kernel)),
-        )
+        names, _ = parameters(self.source.function(kernel))
         for name, value, tuned in self.source.settings(kernel):
             literal = isinstance(value, ast.Constant)
-            if name not in names or not literal and name not in bound:
+            bound = name in self.launch.arguments
+            if name not in names or not literal and not bound:
                 continue
-            promised = bound.get(name)
-            left_open = isinstance(promised, str) or isinstance(promised, bool)
-            agrees = literal and promised == value.value
+            promised = self.launch.arguments.get(name)
             if promised in (ROWS, COLUMNS):
                 continue
+            left_open = isinstance(promised, str | bool)
             if promised is WHOLE:
                 left_open = not tuned
+            agrees = literal and promised == value.value
             if not agrees and (literal or not left_open):
                 text = f"{ast.unparse(value)} by a decorator"
                 raise NotRead(f"{name} is {text}, and bound as {promised}")
 
-    def read(self, kernel: str, local: dict) -> dict[str, Expr]:
+    def read(self, kernel: str) -> dict[str, Expr]:
         """{argument: what it holds in the end}; NotRead for a line that is not followed."""
+        function = self.source.function(kernel)
+        names, defaults = parameters(function)
+        local = {name: self.argument(name, defaults.get(name)) for name in names}
         self._check_settings(kernel)
-        self.run(Function(self.source, self.source.function(kernel)), local)
+        self.run(Function(self.source, function), local)
         return self.memory.left()
 
     def inlined(self, function: Function, args, named):
@@ -95,7 +91,7 @@ class Reader(Calls):
         self.source, self.inner = function.source, 0
         value = None
         try:
-            self.execute(function.node.body, local)
+            self.execute(guarded_rest(function.node.body), local)
         except Returned as returned:
             value = returned.args[0]
         self.source, self.inner = before
@@ -119,11 +115,8 @@ class Reader(Calls):
 
     def read_AugAssign(self, node, local):
         """name += value."""
-        value = self.evaluate(node.value, local)
-        held = self.evaluate(node.target, local)
-        self.assign(
-            node.target, self.operate(type(node.op).__name__, held, value), local
-        )
+        value = self.value_BinOp(ast.BinOp(node.target, node.op, node.value), local)
+        self.assign(node.target, value, local)
 
     def read_If(self, node, local):
         """A branch: decided by the binding, by a dtype that changes nothing, or a guard of the rows."""
@@ -150,12 +143,10 @@ class Reader(Calls):
         local.clear()
         for name in ways[0].keys() & ways[1].keys():
             first, second = ways[0][name], ways[1][name]
-            if (
-                first == second
-                or isinstance(first, Dtype)
-                and isinstance(second, Dtype)
-            ):
-                local[name] = first if first == second else Dtype("")
+            if first == second:
+                local[name] = first
+            elif isinstance(first, Dtype) and isinstance(second, Dtype):
+                local[name] = Dtype("")
 
     def _guarded(self, node, mask, local):
         """`if row < M:` for an index that the launch does not decide: its stores are masked by it."""
@@ -191,15 +182,10 @@ class Reader(Calls):
             raise NotRead("a range of this kind")
         start = [] if len(call.args) > 1 else [ast.Constant(0)]
         step = [] if len(call.args) > 2 else [ast.Constant(1)]
-        parts = [*start, *call.args, *step]
-        self.loop(node.body, node.target.id, self._integers_of(parts, local), local)
-
-    def _integers_of(self, parts, local):
-        """The start, the end and the step of a loop."""
-        bounds = [self.evaluate(part, local) for part in parts]
+        bounds = [self.evaluate(part, local) for part in (*start, *call.args, *step)]
         if any(not isinstance(b, Index) or b.axes for b in bounds):
             raise NotRead("a loop between what are no integers")
-        return [bound.e for bound in bounds]
+        self.loop(node.body, node.target.id, [b.e for b in bounds], local)
 
     def read_While(self, node, local):
         """`while counter < end:` whose last line is `counter += step`, as a loop over a range."""
@@ -344,6 +330,30 @@ class Reader(Calls):
                 local[name] = start
             else:
                 local[name] = self.sums.added_up(name, start, value, marker, turn)
+
+
+NEGATED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
+
+
+def guarded_rest(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements with the rest after `if condition: return` under the opposite condition."""
+    for position, node in enumerate(body):
+        match node:
+            case ast.If(test=test, body=[ast.Return(value=None)], orelse=[]):
+                match test:
+                    case ast.Compare(ops=[operator]) if type(operator) in NEGATED:
+                        opposite = NEGATED[type(operator)]()
+                        test = ast.Compare(test.left, [opposite], test.comparators)
+                    case _:
+                        test = ast.UnaryOp(ast.Not(), test)
+                rest = guarded_rest(body[position + 1 :]) or [
+                    ast.Pass(lineno=node.lineno)
+                ]
+                return [
+                    *body[:position],
+                    ast.copy_location(ast.If(test, rest, []), node),
+                ]
+    return body
 
 
 def parameters(function: ast.FunctionDef) -> tuple[list[str], dict[str, ast.expr]]:

@@ -86,16 +86,11 @@ class Walker:
     def _unpack(self, targets, value, names):
         if not isinstance(value, tuple | list):
             raise NotRead(f"{type(value).__name__} unpacked into several names")
-        values = list(value)
-        starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
-        if starred and len(values) >= len(targets) - 1:
-            first, after = starred[0], len(targets) - starred[0] - 1
-            last = len(values) - after
-            values[first:last] = [values[first:last]]
-            targets = [getattr(target, "value", target) for target in targets]
-        if len(values) != len(targets):
-            raise Wrong(f"{len(values)} values for {len(targets)} names")
-        for target, part in zip(targets, values, strict=True):
+        if any(isinstance(target, ast.Starred) for target in targets):
+            raise NotRead("a name with a star that takes several values")
+        if len(value) != len(targets):
+            raise Wrong(f"{len(value)} values for {len(targets)} names")
+        for target, part in zip(targets, value, strict=True):
             self.assign(target, part, names)
 
     # expressions

@@ -1,4 +1,4 @@
-"""What a program was found to be: one of six verdicts, for each output and for the whole, with what it rests on."""
+"""What a program was found to be: one of five verdicts, for each output and for the whole, with what it rests on."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from sympy import Add, Expr, evaluate
 
 from ..symbolic.definitions import Defs
 from ..symbolic.normal_form import as_powers, nf
-from ..symbolic.patience import OutOfPatience
+from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import NotProved, lettered, prove
 from ..symbolic.witness import Counterexample
+from .values import NotRead, Wrong
 
 PROVED = "proved for every M and N"
 IF_ZERO = "proved if masked lanes hold 0"
-EQUAL = "equal at the sizes tried"
 NOT_READ = "not read"
 WRONG = "wrong in itself"
 REFUTED = "refuted"
-KINDS = (PROVED, IF_ZERO, EQUAL, NOT_READ, WRONG, REFUTED)  # from best to worst
+KINDS = (PROVED, IF_ZERO, NOT_READ, WRONG, REFUTED)  # from best to worst
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,6 @@ class Verdict:
            difference: the terms of (what is stored) - (what is defined), in the definitions' symbols
            counterexample: values where the two differ; line: of the source; why: what is wrong, or not read
            outputs: {name: its verdict} of a whole program; stored: what was read, where it is compared
-    Raises:  ValueError for a kind that there is not
     """
 
     kind: str
@@ -43,10 +42,6 @@ class Verdict:
     why: str = ""
     outputs: Mapping[str, Verdict] = field(default_factory=dict)
     stored: Expr | None = None
-
-    def __post_init__(self):
-        if self.kind not in KINDS:
-            raise ValueError(f"kind: got {self.kind!r}, needs one of {KINDS}")
 
     def __bool__(self) -> bool:
         """True only where the program is proved for every M and N."""
@@ -108,6 +103,12 @@ def whole(
     )
 
 
+def refused(reason: NotRead) -> Verdict:
+    """The verdict of a program that is not followed to its end: wrong in itself, or not read."""
+    kind = WRONG if isinstance(reason, Wrong) else NOT_READ
+    return Verdict(kind, line=reason.line, why=str(reason))
+
+
 def terms(stored: Expr, defined: Expr, defs: Defs) -> tuple[Expr, ...]:
     """The terms of stored - defined, with the names that both sides use left as they are."""
     with evaluate(True):
@@ -122,7 +123,7 @@ def compare(
     """What a program stores against its definition: proved, refuted with the difference, or not read.
 
     Args:  stored, defined: the two sides in one set of symbols; defs: what the names stand for
-           seconds: how long a proof may take
+           seconds: after how many the proof, or the difference, is given up, at its next step
     """
     try:
         prove(stored, defined, defs, seconds=seconds)
@@ -131,7 +132,8 @@ def compare(
             why = f"neither proved nor refuted: {reason.why}"
             return Verdict(NOT_READ, claim, why=why)
         try:
-            difference = terms(stored, defined, defs)
+            with limited(seconds):
+                difference = terms(stored, defined, defs)
         except (NotImplementedError, OutOfPatience, ValueError):
             difference = (stored - defined,)
         return Verdict(
