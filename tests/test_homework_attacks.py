@@ -388,6 +388,5 @@ def test_an_import_under_way_ends_before_the_time_is_up(tmp_path, monkeypatch):
         while slow_library.whole:
             pass
 
-    for limited in (running.limited, running._in_thread):
-        assert limited(endless, 0.05)[1]["type"] == "TimeUp"
-        assert sys.modules.pop("slow_library").whole
+    assert running.limited(endless, 0.05)[1]["type"] == "TimeUp"
+    assert sys.modules.pop("slow_library").whole

@@ -58,10 +58,8 @@ def test_right_kernels_may_be_written_differently(torch, way):
 
 
 @pytest.mark.sampled(of=4)
-@pytest.mark.parametrize(
-    "draw", [Draw(7, 2, 2), Draw(7, 13, 64), Draw(7, scale=1e-3), Draw(7, scale=1e4)]
-)
-def test_other_sizes_and_scales(torch, draw):
+@pytest.mark.parametrize("draw", [Draw(7, 2, 2), Draw(7, 13, 64)])
+def test_other_sizes(torch, draw):
     pytest.importorskip("triton")
     for name in homeworks():
         names = of_source(solutions.solution(name))
