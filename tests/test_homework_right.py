@@ -45,15 +45,12 @@ def test_a_right_function_may_be_written_differently(torch, name, seeds):
         assert report.passed, report
 
 
-@pytest.mark.sampled(of=2)
-@pytest.mark.parametrize("way", range(2))
-def test_right_kernels_may_be_written_differently(torch, way):
+def test_right_kernels_may_be_written_differently(torch):
     pytest.importorskip("triton")
     import homework_kernels
 
-    name, function = homework_kernels.RIGHT[way]
     for seed in range(3):
-        report = hw.check(name, function, seed=seed)
+        report = hw.check("addnorm-forward", homework_kernels.swept, seed=seed)
         assert report.passed, report
 
 

@@ -114,7 +114,7 @@ def test_a_derivative_by_numbers_is_not_derived(tmp_path, way):
 def test_differences_in_float64_have_not_the_digits_of_a_derivation(tmp_path):
     """Of the eighth order, on a function that is smooth."""
     (rmsnorm_forward, rmsnorm_backward), _ = points(tmp_path, shortcuts.HIGH, "hw2")
-    assert rmsnorm_forward == 8 and rmsnorm_backward <= 5
+    assert rmsnorm_forward == 8 and rmsnorm_backward <= 6
 
 
 def test_differences_that_cannot_be_told_are_flagged_to_the_teacher(tmp_path):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, unit_roundoff
-from ..messages import INPUTS, Wrong, apart, swapped
+from ..messages import INPUTS, Wrong, a, apart, swapped
 from ..named import Diagnosis, named
 from ..sandbox.operations import number_at, objects_of
 from ..sandbox.student import Given, Request
@@ -191,7 +191,7 @@ def _forms(exam, trial):
         )
     for name, form in zip(names, forms, strict=True):
         if "type" in form:
-            got = "None" if form["type"] == "NoneType" else f"a {form['type']}"
+            got = a(form["type"])
             text = _named("text-for-expression", "a text", "an object that is made of the arguments")  # fmt: skip
             raise Wrong(f"{name} is {got}, needs a SymPy expression or a number. Put it together from the arguments.",
                         diagnoses=text if form["type"] == "str" else ())  # fmt: skip
