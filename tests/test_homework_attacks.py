@@ -2,6 +2,7 @@
 
 import io
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -321,6 +322,19 @@ def test_in_a_notebook():
 
     report = check("rmsnorm-backward", loops, seconds=0.2)
     assert "had not finished" in " ".join(str(report).split()) and report.points == 0
+
+
+def test_what_else_a_machine_does_is_not_the_students_time():
+    """A call that waits is stopped after its stage's time; many that wait a little are not."""
+    names = {}
+    exec(solutions.solution("hw2"), names)
+
+    def waits(*arguments):
+        time.sleep(0.15)
+        return names["rmsnorm_forward"](*arguments)
+
+    report = check("rmsnorm-forward", waits, seconds=1.0)
+    assert report.passed and report["float32"].seconds > 1.0, report
 
 
 # Messages
