@@ -15,17 +15,6 @@ def rms_by_rows(x, weight, eps):
     return y, rstd
 
 
-def rms_in_place(dy, x, weight, rstd):
-    """Own copies, changed in place; dw first."""
-    x_hat = x.copy()
-    x_hat *= rstd[:, None]
-    dw = np.add.reduce(x_hat * dy, axis=0)
-    dx = dy * weight
-    dx -= x_hat * ((dx * x_hat).sum(1) / x.shape[1])[:, None]
-    dx *= rstd[:, None]
-    return dx, dw
-
-
 def rms_cubed(dy, x, weight, rstd):
     """rstd multiplied out: rstd wdy - rstd^3 x mean(x wdy)."""
     n = x.shape[1]
@@ -120,21 +109,6 @@ def torch_functions():
     return {"einsum": Einsum, "setup_context": SetupContext}
 
 
-def ln_over_n(dy, x, weight, mean, rstd):
-    """The closed form with N in the bracket, 1 / N before it; db by a vector of ones."""
-    n, x_hat, da = x.shape[1], (x - mean[:, None]) * rstd[:, None], dy * weight
-    bracket = (
-        n * da
-        - da.sum(1, keepdims=True)
-        - x_hat * np.einsum("ij,ij->i", da, x_hat)[:, None]
-    )
-    return (
-        (rstd / n)[:, None] * bracket,
-        np.einsum("ij,ij->j", dy, x_hat),
-        np.ones(len(x), x.dtype) @ dy,
-    )
-
-
 def narrow(x):
     """The rows in float32."""
     return np.asarray(x, np.float32)
@@ -178,29 +152,6 @@ def shifted(x, eps):
     return (q * rstd[:, None]).astype(x.dtype), m, var, rstd
 
 
-def tree(x, eps):
-    """Chan's tree over neighbours of the row less its first entry, all rows at once; padded by empty blocks."""
-    first, (m, n) = narrow(x)[:, :1], x.shape
-    wide = narrow(x) - first
-    width = 1 << (n - 1).bit_length()
-    count = np.zeros((m, width), np.float32)
-    mean, squares = count.copy(), count.copy()
-    count[:, :n], mean[:, :n] = 1, wide
-    while count.shape[1] > 1:
-        parts = [a[:, side::2] for side in (0, 1) for a in (count, mean, squares)]
-        count, mean, squares = merge_by_half(*parts)
-    var = squares[:, 0] / np.float32(n)
-    q = wide - mean
-    left = q.mean(1, keepdims=True)
-    rstd = 1 / np.sqrt(var + np.float32(eps))
-    return (
-        ((q - left) * rstd[:, None]).astype(x.dtype),
-        (first + (mean + left))[:, 0],
-        var,
-        rstd,
-    )
-
-
 def merge_by_half(n1, mean1, squares1, n2, mean2, squares2):
     """The weight of the distance as a product of shares."""
     n = n1 + n2
@@ -217,28 +168,6 @@ def merge_weighted(n1, mean1, squares1, n2, mean2, squares2):
     mean = (n1 / some) * mean1 + (n2 / some) * mean2
     scaled = np.sqrt(n1 / some * n2) * (mean2 - mean1)
     return [n, mean, scaled * scaled + squares2 + squares1]
-
-
-def merge_by_entries(n1, mean1, squares1, n2, mean2, squares2):
-    """A loop over the pairs; an empty block returns the other one."""
-    out = [np.empty_like(n1) for _ in range(3)]
-    for i in range(len(n1)):
-        if n1[i] == 0 or n2[i] == 0:
-            parts = (
-                (n2[i], mean2[i], squares2[i])
-                if n1[i] == 0
-                else (n1[i], mean1[i], squares1[i])
-            )
-        else:
-            n, d = n1[i] + n2[i], mean2[i] - mean1[i]
-            parts = (
-                n,
-                mean2[i] - d * (n1[i] / n),
-                squares1[i] + squares2[i] + d * d / (1 / n1[i] + 1 / n2[i]),
-            )
-        for a, value in zip(out, parts, strict=True):
-            a[i] = value
-    return tuple(out)
 
 
 def by_hypot(x, weight, eps):
@@ -274,16 +203,12 @@ RIGHT = [
     ("rmsnorm-forward", by_hypot),
     ("rmsnorm-forward", divided_where),
     ("rmsnorm-forward", rms_by_rows),
-    ("rmsnorm-backward", rms_in_place),
     ("rmsnorm-backward", rms_cubed),
     ("rmsnorm-backward", rms_jacobian),
     ("layernorm-backward", by_two_numbers),
-    ("layernorm-backward", ln_over_n),
     ("layernorm-backward", ln_backwards_sums),
     ("stable-normalize", corrected),
     ("stable-normalize", shifted),
-    ("stable-normalize", tree),
     ("merge-blocks", merge_by_half),
     ("merge-blocks", merge_weighted),
-    ("merge-blocks", merge_by_entries),
 ]

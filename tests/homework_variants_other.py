@@ -26,7 +26,7 @@ def paths_by_names(x, j, k, N):
 
 
 def layouts_by_exchange(w, a, b, N):
-    """The second layout by exchanging the letters of the first."""
+    """The second layout by exchanging the indices of the first."""
     from sympy import KroneckerDelta
 
     numerator = KroneckerDelta(a, b) * w[a] - w[b] / N
@@ -73,8 +73,8 @@ def check_by_oracle(backward):
         np.testing.assert_array_less(np.abs(got - right), size, err_msg=name)
 
 
-def delta_with_its_own_letter(x, w, k, N):
-    """The sum counts k itself, which is another letter there."""
+def delta_with_its_own_index(x, w, k, N):
+    """The sum counts k itself, which is another index there."""
     from sympy import Sum
 
     return w[k] * x[k] - Sum(w[k] * x[k], (k, 1, N)) / N
@@ -105,7 +105,7 @@ def norms_by_recursion(dy, norms, branches):
 
 
 RIGHT = [
-    ("contract-delta", delta_with_its_own_letter),
+    ("contract-delta", delta_with_its_own_index),
     ("parameter-sums", sums_nested),
     ("gradient-norms", norms_by_recursion),
     ("contract-delta", delta_left_to_sympy),

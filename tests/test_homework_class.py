@@ -162,7 +162,8 @@ def test_a_second_run_goes_on_where_the_first_stopped(tmp_path):
         "2 of 3: bob: 20",
     ]
     table = (reports / "grades.csv").read_text().splitlines()
-    assert table[1:] == ["ada,20,20,8,12,", "bob,20,20,8,12,"]
+    assert table[1:3] == ["ada,20,20,8,12,", "bob,20,20,8,12,"]
+    assert table[3:] == ["cyd,0,20,0,0,not graded yet"]
     (tmp_path / "class/bob/solution.py").write_text(HALF, encoding="utf8")
     second = subprocess.run(command, capture_output=True, text=True).stderr
     third = [*command, "--feedback", "hint"]
@@ -172,6 +173,15 @@ def test_a_second_run_goes_on_where_the_first_stopped(tmp_path):
     assert "cyd: 0 points, graded\n" in second
     assert third.count("graded anew, as the options have changed") == 3, third
     assert (reports / "grades.csv").read_text().splitlines()[3] == "cyd,0,20,0,0,"
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as fourth:
+        fourth.stderr.readline()
+        fourth.kill()
+    table = (reports / "grades.csv").read_text().splitlines()
+    assert len(table) == 4 and table[1:] == [
+        "ada,20,20,8,12,",
+        "bob,12,20,8,4,not graded yet",
+        "cyd,0,20,0,0,not graded yet",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_nothing_of_the_answers_stands_outside_the_marks(homework):
         for line in answer
         if len(line.strip()) > 12 and not line.startswith(("import", "from"))
     }
-    for code in export.answers(find_homework(homework)).values():
+    for code in export.split(find_homework(homework))[1].values():
         outside, inside = [], False
         for line in map(str.strip, code.split("\n")):
             inside = inside or line == solutions.BEGIN

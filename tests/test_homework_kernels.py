@@ -146,3 +146,23 @@ def test_a_kernel_is_read_where_its_numbers_are_wrong(name):
         mistake.task, names[hw.describe(mistake.task).entry], feedback="solution"
     )
     assert READ[name] in " ".join(str(report).split()), report
+
+
+ONE_PASS = (
+    "tl.sum(q * q, axis=1) / N + EPS",
+    "tl.sum(p * p, axis=1) / N - mean * mean + EPS",
+)
+PADDED = ("q = tl.where(mask, p - mean[:, None], 0)", "q = p - mean[:, None]")
+RACE = ("mine = tl.program_id(0) * N + cols", "mine = cols")
+GRAVE = {
+    "one pass": (FORWARD, ONE_PASS, 9),
+    "no mask": (FORWARD, PADDED, 7),
+    "a race": (BACKWARD, RACE, 4),
+}
+
+
+@pytest.mark.parametrize("name", GRAVE)
+def test_points_follow_what_a_mistake_costs_in_practice(name):
+    task, edit, most = GRAVE[name]
+    report = report_of(task, edit)
+    assert report.points <= most, report

@@ -1,4 +1,4 @@
-"""The term of an answer in letters that is wrong is named, whatever way the answer is written in."""
+"""The term of an expression that is wrong is named, whatever way the answer is written in."""
 
 import pytest
 

@@ -30,7 +30,7 @@ EXPRESSIONS = {
     "a neighbour": (
         "contract-delta",
         "w[k] * x[k - 1]",
-        ["letters-exchanged", "term-missing"],
+        ["another-index", "term-missing"],
     ),
     "a text": ("contract-delta", "'w[k]'", ["text-for-expression"]),
     "nothing": ("contract-delta", "None", []),

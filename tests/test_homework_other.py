@@ -62,6 +62,10 @@ HOSTILE_EXPRESSIONS = {
     "another letter": ("return w[j] * Symbol('t')", "t is free"),
     "outside": ("return w[j] * dy[j + 1]", "which is not there"),
     "endless": ("return Sum(w[j], (Symbol('t'), 1, oo))", "Your dx is"),
+    "an entry 0": ("r = Symbol('r', integer=True, positive=True)\n    return w[j] * Sum(dy[r], (r, 0, N - 1))",
+                   "dx has no value at j = 1"),
+    "a helper of an earlier page": ("r = letter('r')\n    return w[j] * dy[j]",
+                                    "NameError: name 'letter' is not defined. Line 3 in cotangent"),
 }  # fmt: skip
 
 

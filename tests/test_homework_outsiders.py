@@ -227,6 +227,18 @@ WRONG = {
         ],
         "factor-extra",
     ),
+    "one shift for all rows": (
+        "stable-normalize",
+        [
+            ("first = wide.mean(-1, keepdims=True)", "first = wide[:1, :1]"),
+            (
+                "q = q - left\n    var = (q * q).mean(-1)",
+                "var = (q * q).mean(-1) - left[:, 0] ** 2\n    q = q - left",
+            ),
+        ],
+        "digits-lost",
+        "variance, mean near 10000",
+    ),
     "no eps": (
         "rmsnorm-forward",
         [(STD, "1 / np.sqrt((x * x).mean(-1))")],

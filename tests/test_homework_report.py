@@ -151,12 +151,7 @@ def test_pages_show_the_equations_that_reports_link_to():
     """A label that a report names is shown on the page it names, by a directive or by the cell that derives it."""
     book = Path(__file__).parents[1] / "book"
     labels = {label for name in tasks_of() for label in find(name).equations}
-    for entry in MISTAKES.values():
-        labels |= set(
-            entry.equation.values()
-            if isinstance(entry.equation, dict)
-            else [entry.equation]
-        ) - {"", None}
+    labels |= {entry.equation for entry in MISTAKES.values()} - {""}
     shown = {
         label: (book / f"{place(label)[0]}.md").read_text(encoding="utf8")
         for label in labels

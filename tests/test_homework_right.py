@@ -45,23 +45,18 @@ def test_a_right_function_may_be_written_differently(torch, name, seeds):
         assert report.passed, report
 
 
-@pytest.mark.sampled(of=2)
-@pytest.mark.parametrize("way", range(2))
-def test_right_kernels_may_be_written_differently(torch, way):
+def test_right_kernels_may_be_written_differently(torch):
     pytest.importorskip("triton")
     import homework_kernels
 
-    name, function = homework_kernels.RIGHT[way]
     for seed in range(3):
-        report = hw.check(name, function, seed=seed)
+        report = hw.check("addnorm-forward", homework_kernels.swept, seed=seed)
         assert report.passed, report
 
 
 @pytest.mark.sampled(of=4)
-@pytest.mark.parametrize(
-    "draw", [Draw(7, 2, 2), Draw(7, 13, 64), Draw(7, scale=1e-3), Draw(7, scale=1e4)]
-)
-def test_other_sizes_and_scales(torch, draw):
+@pytest.mark.parametrize("draw", [Draw(7, 2, 2), Draw(7, 13, 64)])
+def test_other_sizes(torch, draw):
     pytest.importorskip("triton")
     for name in homeworks():
         names = of_source(solutions.solution(name))

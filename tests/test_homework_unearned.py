@@ -28,8 +28,15 @@ def points(tmp_path, source, homework):
 
 
 @pytest.mark.parametrize("door", DOORS["hw2"])
-def test_the_reference_is_not_there_to_be_read(tmp_path, door):
-    assert points(tmp_path, DOORS["hw2"][door], "hw2")[0] == [0, 0]
+def test_neither_the_reference_nor_another_students_file_is_there_to_be_read(
+    tmp_path, door
+):
+    for name in ("ada", "bob"):
+        (tmp_path / name).mkdir()
+    other = tmp_path / "bob/solution.py"
+    other.write_text(solutions.solution("hw2"), encoding="utf8")
+    for doors in (DOORS["hw2"], shortcuts.doors(str(other), "hw2")):
+        assert points(tmp_path / "ada", doors[door], "hw2")[0] == [0, 0]
 
 
 def test_nor_by_what_torch_opens(torch, tmp_path):
@@ -99,9 +106,15 @@ def check_slope(f, x):
 
 @pytest.mark.parametrize("way", shortcuts.SLOPES)
 def test_a_derivative_by_numbers_is_not_derived(tmp_path, way):
-    earned, text = points(tmp_path, shortcuts.by_numbers(way), "hw2")
+    earned, text = points(tmp_path, shortcuts.by_numbers(shortcuts.SLOPES[way]), "hw2")
     assert earned[0] == 8 and earned[1] <= 5, text
     assert "asks for a derivative that you have derived" in " ".join(text.split())
+
+
+def test_differences_in_float64_have_not_the_digits_of_a_derivation(tmp_path):
+    """Of the eighth order, on a function that is smooth."""
+    (rmsnorm_forward, rmsnorm_backward), _ = points(tmp_path, shortcuts.HIGH, "hw2")
+    assert rmsnorm_forward == 8 and rmsnorm_backward <= 6
 
 
 def test_differences_that_cannot_be_told_are_flagged_to_the_teacher(tmp_path):

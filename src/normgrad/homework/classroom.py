@@ -25,7 +25,7 @@ from .notebook import SUFFIX
 from .sandbox.remote import LONGEST_SOURCE
 from .task import find_homework
 
-TABLE = "grades.csv"
+TABLE, NOT_YET = "grades.csv", "not graded yet"
 # Beyond what all stages of a homework may take together.
 LONGEST_SECONDS = 600
 LONGEST_NOTEBOOK = 20 * 2**20
@@ -86,34 +86,39 @@ def grade_class(
             f"--out: got {str(out)!r}, which lies in {str(folder)!r}; needs a folder outside of it"
         )
     submissions = sorted(
-        each
-        for each in folder.iterdir()
-        if each.is_dir() and not each.name.startswith(".")
+        path
+        for path in folder.iterdir()
+        if path.is_dir() and not path.name.startswith(".")
     )
     if not submissions:
         raise ValueError(
             f"DIR: got {str(folder)!r}, which has no folders; needs one folder a student"
         )
     out.mkdir(parents=True, exist_ok=True)
-    chosen, grades = _digest(__version__, homework, *options, seeds), {}
+    chosen = _digest(__version__, homework, *options, seeds)
+    # Each student has a line in the table from the start.
+    grades = {
+        path.name: Grade(path.name, _earlier(out / f"{path.name}.json"), NOT_YET)
+        for path in submissions
+    }
     with ThreadPoolExecutor(jobs) as pool:
         running = [
             pool.submit(_graded_once, path, out, homework, options, chosen)
             for path in submissions
         ]
         try:
-            for done in as_completed(running):
+            for number, done in enumerate(as_completed(running), start=1):
                 grade = done.result()
                 grades[grade.name] = grade
                 if table:
                     write_table(grades.values(), out, homework)
                 words = grade.note or f"{grade.points} points, {grade.how}"
-                count = f"{len(grades)} of {len(running)}"
+                count = f"{number} of {len(running)}"
                 print(f"{count}: {grade.name}: {words}", file=sys.stderr)
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
             raise
-    return [grades[path.name] for path in submissions]
+    return list(grades.values())
 
 
 def _graded_once(submission, out, homework, options, chosen) -> Grade:
@@ -176,9 +181,9 @@ def _longest(path) -> int:
 
 def _grade(submission, files, homework, options) -> Grade:
     """One grade, of a copy of the submission's files, by a grader of its own."""
-    with tempfile.TemporaryDirectory(prefix="homework-") as place:
+    with tempfile.TemporaryDirectory(prefix="homework-") as copy:
         for path in files:
-            shutil.copyfile(path, Path(place, path.name), follow_symlinks=False)
+            shutil.copyfile(path, Path(copy, path.name), follow_symlinks=False)
         # A folder with nothing in it, since Python looks for modules where it is started.
         with tempfile.TemporaryDirectory(prefix="homework-") as empty:
             command = [
@@ -186,16 +191,16 @@ def _grade(submission, files, homework, options) -> Grade:
                 "-m",
                 "normgrad.homework",
                 "check",
-                place,
+                copy,
                 "--homework",
                 homework,
                 "--json",
                 "-",
             ]
             path = [
-                os.path.abspath(each)
-                for each in os.environ.get("PYTHONPATH", "").split(os.pathsep)
-                if each
+                os.path.abspath(entry)
+                for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)
+                if entry
             ]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
             try:
@@ -252,19 +257,19 @@ def write_table(grades, out, homework) -> Path:
     with tempfile.TemporaryFile("w+", newline="", encoding="utf8") as file:
         table = csv.writer(file)
         table.writerow(["student", "points", "max_points", *tasks, "note"])
-        for each in sorted(grades, key=lambda grade: grade.name):
+        for grade in sorted(grades, key=lambda row: row.name):
             points = {
-                task["task"]: task["points"] for task in each.report.get("tasks", ())
+                task["task"]: task["points"] for task in grade.report.get("tasks", ())
             }
             # A spreadsheet takes a cell that begins like a formula for one.
-            name = f"'{each.name}" if each.name[0] in "=+-@" else each.name
+            name = f"'{grade.name}" if grade.name[0] in "=+-@" else grade.name
             table.writerow(
                 [
                     name,
-                    each.points,
+                    grade.points,
                     asked.max_points,
                     *(points.get(task, 0) for task in tasks),
-                    each.remarks,
+                    grade.remarks,
                 ]
             )
         file.seek(0)
@@ -275,18 +280,18 @@ def write_table(grades, out, homework) -> Path:
 def summary(grades, homework) -> str:
     """The grades of a class, and what its mistakes have in common, for the shell."""
     most, names = find_homework(homework).max_points, Counter()
-    width, known = max(len(each.name) for each in grades), titles(homework)
+    width, named = max(len(grade.name) for grade in grades), titles(homework)
     lines = [
-        f"{each.name:{width}}  {each.points:3} of {most}{'  ' * bool(each.remarks)}{each.remarks}"
-        for each in grades
+        f"{grade.name:{width}}  {grade.points:3} of {most}{'  ' * bool(grade.remarks)}{grade.remarks}"
+        for grade in grades
     ]
-    for each in grades:
-        found = {
-            known.get(d.get("misconception"), d.get("title"))
-            for task in each.report.get("tasks", ())
+    for grade in grades:
+        mistakes = {
+            named.get(d.get("misconception"), d.get("title"))
+            for task in grade.report.get("tasks", ())
             for d in task["diagnoses"]
         }
-        names.update(found - {None})
+        names.update(mistakes - {None})
     lines += [""] * bool(names) + [
         f"{count:3} times: {title}" for title, count in names.most_common(3)
     ]

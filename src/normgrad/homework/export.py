@@ -12,55 +12,35 @@ import re
 import textwrap
 from pathlib import Path
 
-from .solutions import BEGIN, END, marked, starter
+from .solutions import BEGIN, END, marked
 from .task import PUBLIC_SEED, Homework, find_homework
 
 
-def answers(homework: Homework) -> dict[str, str]:
-    """{entry: code} in which the parts that a student writes stand between marks, and bring what they use."""
+def split(homework: Homework) -> tuple[str, dict[str, str]]:
+    """(what a student is given, {entry: code}); what a student writes stands between marks, and brings what it uses."""
     text = marked(homework.name)
-    lines, entries = text.split("\n"), {task.entry for task in homework.tasks}
-    # What stands between marks at the beginning of a line: functions and constants that all answers may use.
-    regions = re.findall(rf"^{BEGIN}\n(.*?)^{END}$", text, re.M | re.S)
-    begin = f"{BEGIN}\n" + "\n".join(regions)
-    found = {}
-    for node in ast.parse(text).body:
-        if _defined(node) & entries:
-            last = node.end_lineno + (
-                lines[node.end_lineno].strip() == END
-            )  # a mark is no part of the statement
-            own = "\n".join(lines[node.lineno - 1 : last]) + "\n"
-            found[node.name] = re.sub(
-                rf"^( +){BEGIN}\n",
-                lambda mark: textwrap.indent(begin, mark[1]),
-                own,
-                flags=re.M,
-            )
-    return found
-
-
-def _defined(node) -> set[str]:
-    """Names that a statement of a module defines, imports left out."""
-    if isinstance(node, ast.Assign):
-        return {
-            each.id
-            for target in node.targets
-            for each in ast.walk(target)
-            if isinstance(each, ast.Name)
-        }
-    return {node.name} if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else set()
-
-
-def _given(homework) -> str:
-    """The imports, that of the grader among them, and what a student is given beside the entries."""
-    text, entries = starter(homework.name), {task.entry for task in homework.tasks}
-    imports, given = ["import normgrad.homework as hw"], []
-    for node in ast.parse(text).body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            imports.insert(-1, ast.unparse(node))
-        elif _defined(node) and not _defined(node) & entries:
-            given.append(ast.get_source_segment(text, node))
-    return "\n\n\n".join(["\n".join(imports), *given])
+    # Marks at the beginning of a line hold functions and constants that all answers may use.
+    region = re.compile(rf"^{BEGIN}\n(.*?)^{END}\n", re.M | re.S)
+    begin = f"{BEGIN}\n" + "".join(region.findall(text))
+    text = re.sub(
+        rf"^( +){BEGIN}\n",
+        lambda mark: textwrap.indent(begin, mark[1]),
+        region.sub("", text),
+        flags=re.M,
+    )
+    lines, (_, *body) = text.split("\n"), ast.parse(text).body
+    given, answers = ["import normgrad.homework as hw"], {}
+    entries = [task.entry for task in homework.tasks]
+    for node in body:
+        last = node.end_lineno
+        if lines[last].strip() == END:  # a mark is no part of the statement
+            last += 1
+        code = "\n".join(lines[node.lineno - 1 : last])
+        if getattr(node, "name", "") in entries:
+            answers[node.name] = code
+        else:
+            given.append(code)
+    return "\n\n\n".join(given), answers
 
 
 def _cell(kind, source, number, **metadata) -> dict:
@@ -128,15 +108,15 @@ def nbgrader(name: str, to, seed: int = PUBLIC_SEED) -> Path:
         }
         return {"nbgrader": plain | {"grade_id": identity} | kind}
 
+    given, answers = split(homework)
     cells = [
         ("markdown", _title(homework), {}),
-        ("code", _given(homework), tagged("imports", locked=True)),
+        ("code", given, tagged("imports", locked=True)),
     ]
-    answer = answers(homework)
     for task in homework.tasks:
         cells += [
             _asked(task),
-            ("code", answer[task.entry], tagged(task.name, solution=True)),
+            ("code", answers[task.entry], tagged(task.name, solution=True)),
         ]
         for number, stage in enumerate(task.stages):
             graded = tagged(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from .solutions import HERE, SOLUTION, starter
@@ -17,13 +15,20 @@ import pytest
 
 import normgrad.homework as hw
 
-STAGES = hw.stages_of("{name}", Path(__file__).with_name("solution.py"))
+SOLUTION = Path(__file__).with_name("solution.py")
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=str)
-def test_stage(stage):
+@pytest.fixture(scope="module")
+def reports():
+    """The report on each task, of one grade."""
+    graded = hw.grade_file(SOLUTION, "{name}", feedback="equation")
+    return {{report.task: report for report in graded}}
+
+
+@pytest.mark.parametrize(("task", "stage"), hw.stages_of("{name}"))
+def test_stage(reports, task, stage):
     """A stage passes, or says why not."""
-    result = stage.result()
+    result = reports[task].told(stage)
     if not result.passed:
         pytest.fail(result.message, pytrace=False)
 '''
@@ -74,45 +79,10 @@ def listing() -> str:
     return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class TestedStage:
-    """One stage as a test: its result comes from a grade that all stages of a file share."""
+def stages_of(homework: str) -> list[tuple[str, str]]:
+    """(task, stage) of all stages of a homework, for pytest.mark.parametrize.
 
-    homework: str
-    path: str
-    task: str
-    stage: str
-
-    __test__ = False  # pytest would otherwise take the class itself for a test
-
-    def __str__(self):
-        return f"{self.task}: {self.stage}"
-
-    def result(self):
-        """The StageResult; the file is graded when the first stage asks."""
-        return next(
-            report
-            for report in _graded(self.path, self.homework)
-            if report.task == self.task
-        ).told(self.stage)
-
-
-@cache
-def _graded(path, homework):
-    from .grade import grade_file
-
-    return grade_file(path, homework, feedback="equation")
-
-
-def stages_of(homework: str, path) -> list[TestedStage]:
-    """All stages of a homework, for pytest.mark.parametrize.
-
-    Args:    homework: such as "hw2"; path: of the solution.py
     Raises:  ValueError for an unknown homework
     """
-    found = find_homework(homework)
-    return [
-        TestedStage(homework, str(path), task.name, stage.name)
-        for task in found.tasks
-        for stage in task.stages
-    ]
+    tasks = find_homework(homework).tasks
+    return [(task.name, stage.name) for task in tasks for stage in task.stages]

@@ -65,8 +65,8 @@ def grade_task(
             result, late = (replace(result, message=AGAIN) if late else result), True
         results.append(result)
         evidence += getattr(wrong, "evidence", ())
-        for each in getattr(wrong, "diagnoses", ()):
-            told.setdefault((each.misconception, each.title), each)
+        for diagnosis in getattr(wrong, "diagnoses", ()):
+            told.setdefault((diagnosis.misconception, diagnosis.title), diagnosis)
         report.note(exam.printed)
     report.stages, report.flags = _earned(task, results), _flags(task, student)
     exam = Exam(task, student, draw, "formats")
@@ -77,35 +77,46 @@ def grade_task(
 NARROW = {"float32", "float16", "bfloat16"}
 
 
+def _keys(diagnoses) -> set[str]:
+    return {diagnosis.misconception for diagnosis in diagnoses}
+
+
+def _without(diagnoses, keys) -> list:
+    return [entry for entry in diagnoses if entry.misconception not in keys]
+
+
 def _diagnoses(exam, evidence, told) -> list:
     """What the reading of a program says where its results are wrong, and what the stages have found out."""
-    found, task = [], exam.task
+    diagnoses, task = [], exam.task
     if task.reads is not None:
         wrong = [output for output, *_ in evidence]
         program = exam.student.program(task.entry)
-        found = read(task.reads, task.entry, program, wrong)
-    if any(each.title == RIGHT for each in found):
+        diagnoses = read(task.reads, task.entry, program, wrong)
+    if any(diagnosis.title == RIGHT for diagnosis in diagnoses):
         if formats := _formats(exam, NARROW - {exam.base}):
-            key = (
-                "narrow-arithmetic" if exam.base == "float64" else "narrow-intermediate"
-            )
-            found = [named(key, title=f"Computed in {', '.join(formats)} on the way")]
-    known = {each.misconception for each in found}
-    if any(each.implemented for each in found):  # rows without spread follow from it
-        known |= {"not-finite", "flat-row"}
-    found += [each for each in told if each.misconception not in known]
+            key = "narrow-intermediate"
+            if exam.base == "float64":
+                key = "narrow-arithmetic"
+            title = f"Computed in {', '.join(formats)} on the way"
+            diagnoses = [named(key, title=title)]
+    said = _keys(diagnoses)
+    if any(diagnosis.implemented for diagnosis in diagnoses):
+        said |= {"not-finite", "flat-row"}  # rows without spread follow from it
+    diagnoses += _without(told, said)
     # Numbers that a program spoils have no formula: what it does says all.
-    if {each.misconception for each in found} & set(SPOILS):
-        found = [each for each in found if each.misconception not in OPEN_KEYS]
-    if evidence and {each.misconception for each in found} <= {*OPEN_KEYS, *VAGUE}:
+    if _keys(diagnoses) & set(SPOILS):
+        diagnoses = _without(diagnoses, OPEN_KEYS)
+    if evidence and _keys(diagnoses) <= {*OPEN_KEYS, *VAGUE}:
         exam.student.begin(task.patience * STAGE_SECONDS)
         if more := told_apart(exam, evidence):
-            found = [each for each in found if each.misconception == UNKNOWN] + more
-    if len(found) > 1:  # what was not read says little beside what is wrong
-        found = [
-            each for each in found if each.misconception not in VAGUE or each.difference
+            diagnoses = _without(diagnoses, _keys(diagnoses) - {UNKNOWN}) + more
+    if len(diagnoses) > 1:  # what was not read says little beside what is wrong
+        diagnoses = [
+            entry
+            for entry in diagnoses
+            if entry.difference or entry.misconception not in VAGUE
         ]
-    return found
+    return diagnoses
 
 
 WIDE = {"complex64", "complex128", "complex256", "float128", "float96"}
@@ -133,23 +144,23 @@ def _derived_by_hand(exam) -> None:
 
     What cannot be watched is not held against anybody.
     """
-    found = exam.student.look(exam.task.entry)["shortcuts"]
+    shortcuts = exam.student.look(exam.task.entry)["shortcuts"]
     if exam.task.library == "sympy":
-        found = [name for name in found if name == "normgrad"]
-    if not found and exam.task.library == "numpy":
-        found = _formats(exam, WIDE)
-    if found:
+        shortcuts = [name for name in shortcuts if name == "normgrad"]
+    if not shortcuts and exam.task.library == "numpy":
+        shortcuts = _formats(exam, WIDE)
+    if shortcuts:
         raise Wrong(
-            f"It uses {', '.join(found)}. This stage asks for a derivative that you have derived; keep differences, "
-            "other number formats and libraries that differentiate to your own tests."
+            f"It uses {', '.join(shortcuts)}. This stage asks for a derivative that you have derived; keep "
+            "differences, other number formats and libraries that differentiate to your own tests."
         )
 
 
 def _flags(task, student) -> list[str]:
     """What a teacher may want to look at, and what costs no points."""
     look = student.look(task.entry)
-    others = [each.entry for each in find_homework(task.homework).tasks]
-    called = sorted({*others} & {*look["calls"]} - {task.entry})
+    entries = [entry.entry for entry in find_homework(task.homework).tasks]
+    called = sorted({*entries} & {*look["calls"]} - {task.entry})
     if not called or not any(stage.derived for stage in task.stages):
         return []
     words = f"{task.entry} calls {', '.join(called)}"

@@ -159,35 +159,40 @@ def small(value) -> str:
     return f"{value:.1e}"
 
 
+def largest(errors) -> str:
+    """The words about the one of some (error, bound) that is nearest to its bound."""
+    error, bound = 0.0, 0.0
+    for pair in errors:
+        if pair[1] and pair[0] * bound >= error * pair[1]:
+            error, bound = pair
+    return f"argest error {small(error)}, allowed {small(bound)}."
+
+
 def compare(name, got, expected, bound) -> tuple[float, float, str]:
     """(largest error, its bound, "" or a sentence about the worst place); NaN never passes."""
     if got.size == 0:
         return 0.0, 0.0, ""
-    with np.errstate(invalid="ignore"):
+    bound, finite = np.broadcast_to(bound, got.shape), np.isfinite(got)
+    with np.errstate(all="ignore"):
         error = np.abs(got - expected)
+        score = np.nan_to_num(error / bound)
     bad = ~(error <= bound)
-    if not bad.any():
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.nan_to_num(error / bound)
-        at = np.unravel_index(np.argmax(share), error.shape)
-        return float(error[at]), float(np.broadcast_to(bound, error.shape)[at]), ""
-    if not np.isfinite(got).all():
-        count = int((~np.isfinite(got)).sum())
-        first = tuple(int(i) for i in np.argwhere(~np.isfinite(got))[0])
-        return (
-            np.inf,
-            0.0,
-            f"{name}{_place(first)} is {got[first]:g}; {count} of {got.size} numbers are not finite.",
-        )
-    at = tuple(
-        int(i)
-        for i in np.unravel_index(np.argmax(np.where(bad, error, -1)), error.shape)
-    )
-    bound = np.broadcast_to(bound, error.shape)
-    is_, needs = apart(got[at], expected[at])
-    distance = f"off by {small(error[at])}, where {small(bound[at])} is allowed. "
-    words = f"{name}{_place(at)} is {is_}, needs {needs}: {distance}"
-    return float(error[at]), float(bound[at]), words + _how_many(name, bad)
+    if not finite.all():
+        score = ~finite
+    elif bad.any():
+        score = np.where(bad, error, -1)
+    at = tuple(map(int, np.unravel_index(np.argmax(score), got.shape)))
+    which = f"{name}{_place(at)} is"
+    if not finite.all():
+        count = got.size - int(finite.sum())
+        words = f"{count} of {got.size} numbers are not finite."
+        return np.inf, 0.0, f"{which} {got[at]:g}; {words}"
+    words = ""
+    if bad.any():
+        is_, needs = apart(got[at], expected[at])
+        distance = f"off by {small(error[at])}, where {small(bound[at])} is allowed."
+        words = f"{which} {is_}, needs {needs}: {distance} {_how_many(bad)}"
+    return float(error[at]), float(bound[at]), words
 
 
 def swapped(name, got, known) -> str:
@@ -214,7 +219,7 @@ def _place(at):
     return f"[{', '.join(map(str, at))}]" if at else ""
 
 
-def _how_many(name, bad) -> str:
+def _how_many(bad) -> str:
     if bad.ndim < 2:
         return f"{int(bad.sum())} of {bad.size} entries are wrong."
     rows = bad.any(-1)

@@ -217,15 +217,15 @@ class Report:
     def to_dict(self) -> dict:
         """Plain data, for JSON."""
         stages = [asdict(stage) for stage in self.stages]
-        found = [self.shown(each) for each in self.diagnoses]
+        diagnoses = [self.shown(diagnosis) for diagnosis in self.diagnoses]
         if self.feedback != FEEDBACK[0]:
-            for parts, each in zip(found, self.diagnoses, strict=True):
+            for parts, diagnosis in zip(diagnoses, self.diagnoses, strict=True):
                 parts |= {
-                    "misconception": each.misconception,
-                    "equation": each.equation,
+                    "misconception": diagnosis.misconception,
+                    "equation": diagnosis.equation,
                 }
         return {"task": self.task, "homework": self.of.homework, "points": self.points, "max_points": self.max_points,
-                "stages": stages, "diagnoses": found, "notes": self.notes, "feedback": self.feedback,
+                "stages": stages, "diagnoses": diagnoses, "notes": self.notes, "feedback": self.feedback,
                 "flags": self.flags, "deducted": self.deducted[0]}  # fmt: skip
 
     def to_json(self) -> str:
@@ -240,6 +240,12 @@ def _wrap(text, indent, first=None, width=WIDTH):
         subsequent_indent=indent, break_long_words=True, break_on_hyphens=False,
     )  # fmt: skip
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
+
+
+def _row(mark, words, points):
+    """The lines of a stage: its points stand at the end of the last one."""
+    *before, last = _wrap(words, "      ", mark, WIDTH - 6)
+    return [*before, last.ljust(WIDTH - 5) + points.rjust(5)]
 
 
 def lines(report):
@@ -257,21 +263,13 @@ def lines(report):
     for stage, words in report.rows():
         mark = "ok  " if stage.full else "    " if stage.passed else "--  "
         short = words in (FOLLOWS, AS_ABOVE)
-        *names, name = _wrap(
-            f"{stage.name} ({words})" if short else stage.name,
-            "      ",
-            f"  {mark}",
-            WIDTH - 6,
-        )
-        yield from names
-        yield name.ljust(WIDTH - 5) + f"{stage.points}/{stage.max_points}".rjust(5)
+        name = f"{stage.name} ({words})" if short else stage.name
+        yield from _row(f"  {mark}", name, f"{stage.points}/{stage.max_points}")
         if not stage.full and not short:
             yield from _wrap(words, "        ")
     points, words = report.deducted
     if points:
-        *lines_before, last = _wrap(words, "      ", "  --  ", WIDTH - 6)
-        yield from lines_before
-        yield last.ljust(WIDTH - 5) + f"-{points}".rjust(5)
+        yield from _row("  --  ", words, f"-{points}")
     yield from diagnosis_lines(report)
     for note in report.notes:
         words, *printed = note.split("\n")

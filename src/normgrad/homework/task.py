@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import textwrap
 from collections.abc import Callable
 from configparser import ConfigParser
@@ -27,7 +26,7 @@ PUBLIC_SEED = 0
 
 @dataclass(frozen=True)
 class Draw:
-    """Where the inputs come from: a seed, the sizes of the ordinary cases, and a factor on x.
+    """Where the inputs come from: a seed, and the sizes of the ordinary cases.
 
     Raises:  ValueError for what is not a seed
     """
@@ -35,7 +34,6 @@ class Draw:
     seed: int = PUBLIC_SEED
     rows: int = 5
     columns: int = 8
-    scale: float = 1.0
 
     def __post_init__(self):
         seed = self.seed
@@ -58,12 +56,12 @@ class Draw:
             sizes = cls(int(text)).rng("sizes").integers((3, 5), (10, 14))
             return cls(int(text), *map(int, sizes))
         except OSError as error:
-            why = f"{str(path)!r}, which cannot be read: {error.strerror}"
+            got = f"{str(path)!r}, which cannot be read: {error.strerror}"
         except UnicodeDecodeError:
-            why = f"{str(path)!r}, which is not text"
+            got = f"{str(path)!r}, which is not text"
         except ValueError:
-            why = repr(text[:40])
-        raise ValueError(f"seed file: got {why}, needs a whole number from 0 on")
+            got = repr(text[:40])
+        raise ValueError(f"seed file: got {got}, needs a whole number from 0 on")
 
 
 @dataclass(frozen=True)
@@ -135,43 +133,26 @@ class Task:
         pages = {}
         for label in self.equations:
             pages.setdefault(place(label)[0], []).append(shown(label))
-        words = [f"page {name}: {', '.join(labels)}" for name, labels in pages.items()]
-        words += [f"forbidden {', '.join(self.forbidden)}"] if self.forbidden else []
-        lines = [
-            f"{self.name} ({self.homework}): {self.title}",
-            "",
-            f"  {self.signature}",
-        ]
-        for text in (*self._documented(), "", *words):
-            indent = text[: len(text) - len(text.lstrip())] + "  "
-            layout = {"initial_indent": indent, "subsequent_indent": f"{indent}  "}
-            lines += textwrap.wrap(text, 78, break_on_hyphens=False, **layout) or [
-                ""
-            ]  # a label stays whole
-        lines += ["", f"  {self.max_points} points:"]
-        return "\n".join(
-            [*lines, *(f"  {stage.points:4}  {stage.name}" for stage in self.stages)]
-        )
+        lists = [f"page {page}: {', '.join(names)}" for page, names in pages.items()]
+        if self.forbidden:
+            lists.append(f"forbidden {', '.join(self.forbidden)}")
+        layout = {"subsequent_indent": "  ", "break_on_hyphens": False}
+        lists = [textwrap.fill(words, 76, **layout) for words in lists]
+        head = f"{self.name} ({self.homework}): {self.title}"
+        stages = [f"{stage.points:4}  {stage.name}" for stage in self.stages]
+        points = [f"{self.max_points} points:", *stages]
+        parts = [self.signature, *self._documented(), *map("\n".join, (lists, points))]
+        return f"{head}\n\n" + textwrap.indent("\n\n".join(parts), "  ")
 
     def _documented(self):
-        """The paragraphs of the entry's docstring in the starter, and of its methods', each below its name."""
-        (entry,) = [
-            node
-            for node in ast.parse(starter(self.homework)).body
-            if getattr(node, "name", "") == self.entry
-        ]
-        for node in (
-            entry,
-            *(each for each in entry.body if isinstance(each, ast.FunctionDef)),
-        ):
-            yield from (
-                [""]
-                if node is entry
-                else ["", f"{node.name}({ast.unparse(node.args)})"]
-            )
-            for part in re.split(r"\n(?=\n|\w+: )", ast.get_docstring(node) or ""):
-                yield from ("" for _ in range(part.startswith("\n")))
-                yield re.sub(r"\s*\n\s*", " ", part.strip("\n"))
+        """The docstring of the entry in the starter, and those of its methods, each below its name."""
+        body = ast.parse(starter(self.homework)).body
+        (entry,) = [node for node in body if getattr(node, "name", "") == self.entry]
+        yield ast.get_docstring(entry)
+        for node in entry.body:
+            if isinstance(node, ast.FunctionDef):
+                head = f"{node.name}({ast.unparse(node.args)})"
+                yield f"{head}\n{ast.get_docstring(node)}"
 
     __repr__ = __str__
 
@@ -251,8 +232,8 @@ def tasks(homework: str | None = None) -> list[str]:
 
     Raises:  ValueError for an unknown homework
     """
-    wanted = homeworks().values() if homework is None else [find_homework(homework)]
-    return [task.name for each in wanted for task in each.tasks]
+    chosen = homeworks().values() if homework is None else [find_homework(homework)]
+    return [task.name for group in chosen for task in group.tasks]
 
 
 def find(name: str) -> Task:
@@ -306,7 +287,7 @@ def misconceptions(task: str = "") -> dict[str, str]:
     """
     if task:
         return titles(find(task).homework) or titles()
-    found = titles()
+    keys = titles()
     for name in homeworks():
-        found = titles(name) | found
-    return found
+        keys = titles(name) | keys
+    return keys

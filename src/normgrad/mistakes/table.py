@@ -55,15 +55,17 @@ SHARED = {"hw1": ("one-shape", "results-swapped")}
 def titles(homework: str = "") -> dict[str, str]:
     """{key: title} of what reports of one homework name; of all mistakes of gradients without one."""
     shared = {key: MISTAKES[key].title for key in SHARED.get(homework, MISTAKES)}
-    own = {key: each.title for (name, key), each in TABLE.items() if name == homework}
+    own = {
+        key: mistake.title for (name, key), mistake in TABLE.items() if name == homework
+    }
     return own | shared
 
 
 def find(key: str, homework: str = "") -> Mistake:
     """The mistake of a key; ValueError for a key that is not in the table."""
-    found = TABLE.get((homework, key)) or MISTAKES.get(key)
-    if found is None:
+    mistake = TABLE.get((homework, key)) or MISTAKES.get(key)
+    if mistake is None:
         raise ValueError(
             f"key: got {key!r}, needs one of {', '.join(map(repr, MISTAKES))}"
         )
-    return found
+    return mistake

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..messages import INPUTS, Wrong, a, compare, failure, small, swapped
+from ..messages import INPUTS, Wrong, a, compare, failure, largest, swapped
 from ..named import named
 from ..sandbox.student import Outcome, Student
 from ..task import Draw, Task
@@ -131,13 +131,12 @@ class Exam:
         if len(outcome.values) != len(names):
             raise Wrong(_counted(outcome.values, names))
         shapes = [shape_of(name, x) for name in names]
-        order = _exchanged(shapes, outcome.values, names)
         for name, shape, value in zip(names, shapes, outcome.values, strict=True):
-            self._check(name, shape, value, x.shape, dtype, order)
+            self._check(name, shape, value, x.shape, dtype)
         pairs = zip(names, shapes, outcome.values, strict=True)
         return {name: value.numbers.reshape(shape) for name, shape, value in pairs}
 
-    def _check(self, name, shape, value, x_shape, dtype, order):
+    def _check(self, name, shape, value, x_shape, dtype):
         facts, (kind, words) = value.facts, KINDS[self.task.oracle.kind]
         if facts.get("kind") != kind:
             lost = (
@@ -149,10 +148,9 @@ class Exam:
         if got != shape or value.numbers.shape != shape:
             words = f"{name} has shape {got}, needs {shape} for x of shape {x_shape}."
             if value.numbers.shape != got or _without_ones(got) != _without_ones(shape):
-                exchanged = not order and _other_axis(name, got, x_shape)
-                raise Wrong(
-                    words + order, diagnoses=[named("wrong-axis")] if exchanged else ()
-                )
+                key = [named("wrong-axis")] if _other_axis(name, got, x_shape) else ()
+                order = f"The results come in the order {', '.join(self.task.oracle.results)}."
+                raise Wrong(f"{words} {order}", diagnoses=key)
             self.slips[words] = "axis-of-one"
         statistic = name in ("mean", "var", "rstd") and dtype not in (
             "float64",
@@ -172,34 +170,26 @@ class Exam:
         Returns: a sentence with the largest error
         Raises:  Wrong with the worst place of the first trial that fails, and all wrong numbers as evidence
         """
-        dtype, worst, sentence, evidence, order = (
-            dtype or self.base,
-            (0.0, 0.0),
-            "",
-            [],
-            "",
-        )
+        dtype, errors, evidence, sentence, order = dtype or self.base, [], [], "", ""
         for trial in trials:
             got = self.answers(trial, dtype, layout, names, **options)
-            known = self.task.oracle.expected(trial, dtype)
+            expected = self.task.oracle.expected(trial, dtype)
             for name in names:
-                error, bound, words = compare(name, got[name], *known[name])
+                error, bound, words = compare(name, got[name], *expected[name])
                 if words:
                     sentence = (
                         sentence
                         or f"{INPUTS}{trial.name}{_kind(dtype, layout, self.base)}. {words}"
                     )
-                    order = order or swapped(name, got, known)
+                    order = order or swapped(name, got, expected)
                     evidence.append((name, got[name], trial))
-                elif bound and error / bound >= (
-                    worst[0] / worst[1] if worst[1] else 0
-                ):
-                    worst = error, bound
+                else:
+                    errors.append((error, bound))
         if order:
             raise Wrong(f"{sentence} {order}", diagnoses=[named("results-swapped")])
         if sentence:
             raise Wrong(sentence, evidence)
-        return f"Largest error {small(worst[0])}, allowed {small(worst[1])}."
+        return f"L{largest(errors)}"
 
     def is_right(self, trials, dtype=None) -> bool:
         """Whether all results of some trials are right in a dtype."""
@@ -218,14 +208,6 @@ def _counted(values, names) -> str:
     kind = values[0].facts.get("type")
     end = ": is a return missing?" if kind == "NoneType" else "."
     return f"It returned one result, {needs} What came back is {a(kind)}{end}"
-
-
-def _exchanged(shapes, values, names) -> str:
-    """A question about the order, where the shapes are right in another one."""
-    got = [value.numbers.shape for value in values]
-    if got != shapes and sorted(got) == sorted(shapes):
-        return f" The results come in the order {', '.join(names)}."
-    return ""
 
 
 def _without_ones(shape):

@@ -104,29 +104,28 @@ class NormOracle:
 
     def trials(self, rng, draw, kinds=USUAL) -> list[Trial]:
         """One trial of each kind; of the usual kinds also one with a large eps, then one of another shape."""
-        found = [
+        trials = [
             self._trial(case, draw)
             for case in cases(rng, draw.rows, draw.columns)
             if case.name in kinds and case.layout == "contiguous"
         ]
         if kinds == USUAL:
-            found.append(replace(found[0], spec=self.spec.replace(eps=LARGE_EPS)))
-            other = cases(rng, draw.rows + MORE[0], draw.columns + MORE[1])[0]
-            found.append(replace(self._trial(other, draw), other=True))
-        return found
+            trials.append(replace(trials[0], spec=self.spec.replace(eps=LARGE_EPS)))
+            second = cases(rng, draw.rows + MORE[0], draw.columns + MORE[1])[0]
+            trials.append(replace(self._trial(second, draw), other=True))
+        return trials
 
     def _trial(self, case, draw):
-        case = self.scaled(case, draw.scale)
+        case = self.taken(case)
         case = case.without(
             *(name for name in ("weight", "bias") if name not in self.affine)
         )
         return self.trial(replace(case, name=case.name.partition(", no")[0]), self.spec)
 
-    def scaled(self, case: Case, scale: float) -> Case:
-        """A case as this operator takes it, its rows multiplied by a number."""
-        return replace(case, x=scale * (case.x + case.residual)).without(
-            "residual", "dresidual_out"
-        )
+    def taken(self, case: Case) -> Case:
+        """A case as this operator takes it."""
+        summed = replace(case, x=case.x + case.residual)
+        return summed.without("residual", "dresidual_out")
 
     def given(
         self, trial: Trial, dtype: str, layout: str = "contiguous"

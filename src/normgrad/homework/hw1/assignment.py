@@ -1,35 +1,35 @@
 """Homework 1: index notation and layouts, answered in SymPy."""
 
 from ..task import homework, task
-from .checks import LetterOracle, stages
+from .checks import ExpressionOracle, stages
 
 DELTA = task(
     "contract-delta",
-    oracle=LetterOracle(("x", "w", "k", "N"), "contract-delta"),
+    oracle=ExpressionOracle(("x", "w", "k", "N"), "contract-delta"),
     stages=stages(("value", 2)),
 )  # fmt: skip
 
 LOCAL = task(
     "local-and-total",
-    oracle=LetterOracle(("x", "j", "k", "N"), "local-and-total"),
+    oracle=ExpressionOracle(("x", "j", "k", "N"), "local-and-total"),
     stages=stages(("local", 1), ("total", 2), form=False),
 )  # fmt: skip
 
 LAYOUTS = task(
     "jacobian-layouts",
-    oracle=LetterOracle(("w", "a", "b", "N"), "jacobian-layouts"),
+    oracle=ExpressionOracle(("w", "a", "b", "N"), "jacobian-layouts"),
     stages=stages(("numerator", 2), ("denominator", 1), form=False),
 )  # fmt: skip
 
 VJP = task(
     "cotangent",
-    oracle=LetterOracle(("w", "dy", "j", "N"), "cotangent"),
+    oracle=ExpressionOracle(("w", "dy", "j", "N"), "cotangent"),
     stages=stages(("dx", 3)),
 )  # fmt: skip
 
 SUMS = task(
     "parameter-sums",
-    oracle=LetterOracle(("x", "dy", "j", "M", "N"), "parameter-sums"),
+    oracle=ExpressionOracle(("x", "dy", "j", "M", "N"), "parameter-sums"),
     stages=stages(("dw", 2), ("db", 1), form=False),
 )  # fmt: skip
 

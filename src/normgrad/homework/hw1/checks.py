@@ -1,4 +1,4 @@
-"""Answers that are SymPy expressions: what they are worth at every value of their letters, and their form."""
+"""Answers that are SymPy expressions: what they are worth at every value of their indices, and their form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ...checks.tolerance import ELEMENTWISE, unit_roundoff
-from ..messages import INPUTS, Wrong, apart, swapped
+from ..messages import INPUTS, Wrong, a, apart, swapped
 from ..named import Diagnosis, named
 from ..sandbox.operations import number_at, objects_of
 from ..sandbox.student import Given, Request
@@ -27,20 +27,20 @@ KNOWN: dict = {}  # right answers of cases that have been asked for
 KINDS = {
     "M": "length",
     "N": "length",
-    "j": "letter",
-    "k": "letter",
-    "a": "letter",
-    "b": "letter",
+    "j": "index",
+    "k": "index",
+    "a": "index",
+    "b": "index",
 }
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """One small case: the arrays and the lengths, and every value of the letters."""
+    """One small case: the arrays and the lengths, and every value of the indices."""
 
     arrays: dict
     lengths: dict
-    letters: dict
+    indices: dict
 
     @property
     def name(self) -> str:
@@ -48,10 +48,10 @@ class Sheet:
         return ", ".join(f"{name} = {value}" for name, value in self.lengths.items())
 
     def points(self) -> list[dict]:
-        """Every combination of the letters, with the lengths."""
-        grid = product(*(range(1, length + 1) for length in self.letters.values()))
+        """Every combination of the indices, with the lengths."""
+        grid = product(*(range(1, length + 1) for length in self.indices.values()))
         return [
-            dict(zip(self.letters, values, strict=True)) | self.lengths
+            dict(zip(self.indices, values, strict=True)) | self.lengths
             for values in grid
         ]
 
@@ -71,12 +71,12 @@ class Confusion:
 
     def diagnosis(self, yours: str) -> Diagnosis:
         """What the report shows of your answer."""
-        found = named(self.key, yours, "", self.equation, "hw1")
-        return replace(found, hint=self.hint or found.hint)
+        entry = named(self.key, yours, "", self.equation, "hw1")
+        return replace(entry, hint=self.hint or entry.hint)
 
 
 @dataclass(frozen=True)
-class LetterOracle:
+class ExpressionOracle:
     """What the tasks with expressions share.
 
     Args:  arguments: names, of arrays where KINDS has none; task: its name in answers.ini
@@ -93,14 +93,14 @@ class LetterOracle:
     @property
     def confusions(self) -> list[Confusion]:
         """The known ones."""
-        known = []
+        confusions = []
         for section in ANSWERS.sections():
             task, _, key = section.partition(": ")
             if task == self.task and key:
                 answers = dict(ANSWERS[section])
                 words = [answers.pop(name, "") for name in ("equation", "hint")]
-                known.append(Confusion(key.partition(" ")[0], answers, *words))
-        return known
+                confusions.append(Confusion(key.partition(" ")[0], answers, *words))
+        return confusions
 
     @property
     def results(self) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ class LetterOracle:
 
     @property
     def kinds(self) -> tuple[tuple[str, str], ...]:
-        """(name, "array", "letter" or "length") of every argument."""
+        """(name, "array", "index" or "length") of every argument."""
         return tuple((name, KINDS.get(name, "array")) for name in self.arguments)
 
     def axes(self, name) -> str:
@@ -132,22 +132,22 @@ class LetterOracle:
 
     def sheet(self, rng, lengths) -> Sheet:
         """One case of these lengths."""
-        arrays, letters = {}, {}
+        arrays, indices = {}, {}
         for name, kind in self.kinds:
             if kind == "array":
                 shape = tuple(lengths[axis] for axis in self.axes(name))
                 signs = np.where(rng.integers(2, size=shape), 1, -1)
                 arrays[name] = signs * rng.integers(1, EIGHTHS, shape) / 8
-            elif kind == "letter":
-                letters[name] = lengths[self.axes(name)]
+            elif kind == "index":
+                indices[name] = lengths[self.axes(name)]
         used = {name: lengths[name] for name, kind in self.kinds if kind == "length"}
-        return Sheet(arrays, used, letters)
+        return Sheet(arrays, used, indices)
 
     def request(self, trial) -> Request:
         """The call that a case leads to: the arrays' numbers go to the grader's part of the student's process."""
-        given = tuple(Given(name, array) for name, array in trial.arrays.items())
+        arguments = tuple(Given(name, array) for name, array in trial.arrays.items())
         return Request(
-            "written", given, {"kinds": self.kinds, "points": trial.points()}
+            "written", arguments, {"kinds": self.kinds, "points": trial.points()}
         )
 
     def expected(self, trial) -> dict:
@@ -191,7 +191,7 @@ def _forms(exam, trial):
         )
     for name, form in zip(names, forms, strict=True):
         if "type" in form:
-            got = "None" if form["type"] == "NoneType" else f"a {form['type']}"
+            got = a(form["type"])
             text = _named("text-for-expression", "a text", "an object that is made of the arguments")  # fmt: skip
             raise Wrong(f"{name} is {got}, needs a SymPy expression or a number. Put it together from the arguments.",
                         diagnoses=text if form["type"] == "str" else ())  # fmt: skip
@@ -202,7 +202,7 @@ def _by_form(form, missing=()) -> tuple:
     """A diagnosis of what is wrong wherever it stands. Args: missing: letters that the answer should depend on"""
     if form["namesakes"]:
         return _named(
-            "letter-of-its-own",
+            "index-of-its-own",
             form["text"],
             f"the argument {form['namesakes'][0]} itself",
         )
@@ -210,23 +210,23 @@ def _by_form(form, missing=()) -> tuple:
         return _named("whole-division", form["text"], "a division by /")
     if form["twice"]:
         return _named(
-            "one-letter-for-both",
+            "one-index-for-both",
             form["twice"][0],
             "an index for the row, another for the column",
         )
     if summed := sorted(set(form["counted"]) & set(missing)):
         needed = f"a sum with an index of its own, and {summed[0]} outside of it"
-        return _named("free-letter-summed", form["text"], needed)
+        return _named("free-index-summed", form["text"], needed)
     return ()
 
 
 def _by_forms(oracle, trial, forms, name) -> tuple:
     """As _by_form, of this result, or of another one that may be a part of it."""
-    for each in (name, *forms):
-        if found := _by_form(
-            forms[each], _needed(oracle, each, trial) - set(forms[each]["free"])
+    for result in (name, *forms):
+        if diagnoses := _by_form(
+            forms[result], _needed(oracle, result, trial) - set(forms[result]["free"])
         ):
-            return found
+            return diagnoses
     return ()
 
 
@@ -236,7 +236,7 @@ def returns_expressions(exam) -> str:
     return "It returns what the signature says."
 
 
-def letters_match(exam) -> str:
+def indices_match(exam) -> str:
     """No letter is free that is not an argument, and none is left out that the answer depends on."""
     oracle, trial = exam.task.oracle, exam.trials()[0]
     _, forms = _forms(exam, trial)
@@ -246,7 +246,7 @@ def letters_match(exam) -> str:
                 f"In {name}, {extra[0]} is free, but it is no argument: {', '.join(oracle.arguments)} are. An index "
                 "that counts belongs to a sum, as in Sum(..., (r, 1, N)), or has become another one in every factor; "
                 "what stands for something else is to be written out.",
-                diagnoses=_named("letter-left-free", form["text"],
+                diagnoses=_named("index-left-free", form["text"],
                                  f"an expression of {', '.join(oracle.arguments)}, in which {extra[0]} is bound by a "
                                  "sum, replaced, or written out"),
             )  # fmt: skip
@@ -260,10 +260,10 @@ def letters_match(exam) -> str:
             both = "the first index counts the M rows, the second the N columns"
             counts = both if "," in entry else "its index counts N entries"
             words = f"{name} asks for {entry}, which is not there: {counts}, from 1 on."
-            known = zero if form["from zero"] else _by_form(form)
-            raise Wrong(words, diagnoses=known or _read(exam, forms, name))
+            diagnoses = zero if form["from zero"] else _by_form(form)
+            raise Wrong(words, diagnoses=diagnoses or _read(exam, forms, name))
         letters = {
-            letter for letter, kind in oracle.kinds if kind == "letter"
+            letter for letter, kind in oracle.kinds if kind == "index"
         } & _needed(oracle, name, trial)
         if missing := sorted(letters - set(form["free"])):
             raise Wrong(
@@ -289,16 +289,16 @@ def _read(exam, forms, name):
 
 def _needed(oracle, name, trial) -> set[str]:
     """The letters on which the right answer depends."""
-    value = oracle.expected(trial)[name][0].reshape([*trial.letters.values()])
+    value = oracle.expected(trial)[name][0].reshape([*trial.indices.values()])
     return {
         letter
-        for axis, letter in enumerate(trial.letters)
+        for axis, letter in enumerate(trial.indices)
         if np.ptp(value, axis=axis).any()
     }
 
 
 def worth(*names):
-    """A stage that compares what some results are worth, at every value of their letters."""
+    """A stage that compares what some results are worth, at every value of their indices."""
     return partial(_worth, names=names)
 
 
@@ -310,34 +310,36 @@ def _worth(exam, names) -> str:
         for outcome, _ in asked
     ]
     for name in names:
-        for at, (trial, found) in enumerate(zip(trials, got, strict=True)):
+        for at, (trial, values) in enumerate(zip(trials, got, strict=True)):
             value, bound = oracle.expected(trial)[name]
             if (
-                found[name].shape != value.shape
-                or not (np.abs(found[name] - value) <= bound).all()
+                values[name].shape != value.shape
+                or not (np.abs(values[name] - value) <= bound).all()
             ):
                 form = asked[0][1][name]
                 words = _words(
-                    name, found[name], value, bound, trial, asked[at][1][name]
+                    name, values[name], value, bound, trial, asked[at][1][name]
                 )
                 needs = "a sum whose terms have the index that it counts"
-                idle = _named("sum-without-its-letter", form["text"], needs)
-                known = _by_forms(oracle, trial, asked[0][1], name)
-                known = known or (idle if form["idle"] else ())
-                known = known or _swapped(oracle, trials, got, name)
-                raise Wrong(words, diagnoses=known or _read(exam, asked[0][1], name))
+                idle = _named("sum-without-its-index", form["text"], needs)
+                diagnoses = _by_forms(oracle, trial, asked[0][1], name)
+                diagnoses = diagnoses or (idle if form["idle"] else ())
+                diagnoses = diagnoses or _swapped(oracle, trials, got, name)
+                raise Wrong(
+                    words, diagnoses=diagnoses or _read(exam, asked[0][1], name)
+                )
     count = sum(len(trial.points()) for trial in trials)
     return f"Equal at all {count} values of the indices and lengths."
 
 
-def _words(name, found, value, bound, trial, form) -> str:
-    if found.shape != value.shape:
+def _words(name, values, value, bound, trial, form) -> str:
+    if values.shape != value.shape:
         return f"{name} has no value for every value of its letters."
-    at = int(np.argmin(np.abs(found - value) <= bound))
+    at = int(np.argmin(np.abs(values - value) <= bound))
     where = ", ".join(
         f"{letter} = {index}" for letter, index in trial.points()[at].items()
     )
-    if np.isnan(found[at]):
+    if np.isnan(values[at]):
         left = (
             f", because {', '.join(form['left'])} is left in it" if form["left"] else ""
         )
@@ -347,14 +349,14 @@ def _words(name, found, value, bound, trial, form) -> str:
             else left
         )
         return f"{name} has no value at {where}{left}."
-    got, needs = apart(found[at], value[at])
+    got, needs = apart(values[at], value[at])
     return f"{INPUTS}{where}. Your {name} is {got} there, needs {needs}."
 
 
 def _swapped(oracle, trials, got, name) -> list:
     """One Diagnosis where a result is what another one must be, in every case."""
     pairs = zip(got, trials, strict=True)
-    if all(swapped(name, each, oracle.expected(trial)) for each, trial in pairs):
+    if all(swapped(name, results, oracle.expected(trial)) for results, trial in pairs):
         return [named("results-swapped")]
     return []
 
@@ -384,14 +386,14 @@ def contracted(exam) -> str:
 
 def stages(*values, form=True):
     """The stages of a task: form, letters, values with their points, contraction."""
-    found = [Stage("signature", 1, returns_expressions, interface=True),
-             Stage("free indices", 1, letters_match, interface=True)]  # fmt: skip
-    found += [
+    first = [Stage("signature", 1, returns_expressions, interface=True),
+             Stage("free indices", 1, indices_match, interface=True)]  # fmt: skip
+    first += [
         Stage(name.replace("_", " "), points, worth(name), derived=True)
         for name, points in values
     ]
     return (
-        *found,
+        *first,
         *(
             [Stage("no delta is summed over", 1, contracted, interface=True)]
             if form

@@ -1,6 +1,6 @@
 """Homework 1: index notation and layouts.
 
-Arrays, letters and lengths come in as SymPy objects; put your answer together from them. Indices count from 1.
+Arrays, indices and lengths come in as SymPy objects; put your answer together from them. Indices count from 1.
 Check with `pytest` in this folder, or with `python -m normgrad.homework check .`
 """
 
@@ -8,8 +8,8 @@ from sympy import KroneckerDelta, Sum, symbols
 
 
 ### BEGIN SOLUTION
-def letter(name):
-    """A letter for a sum, which is not in use elsewhere."""
+def index(name):
+    """An index for a sum, whose name is not in use elsewhere."""
     return symbols(name, integer=True, positive=True)
 
 
@@ -20,11 +20,11 @@ def contract_delta(x, w, k, N):
     """The sum over r = 1..N of w_r (delta_kr - 1/N) x_r, without the delta.
 
     Args:     x, w: arrays, x[r] is the entry r; k: an index; N: the length
-    Returns:  a SymPy expression; a sum is Sum(x[r], (r, 1, N)) with a letter of your own
+    Returns:  a SymPy expression; a sum is Sum(x[r], (r, 1, N)) with an index of your own
     Equations: index-delta, index-count (chapter Notation)
     """
     ### BEGIN SOLUTION
-    r = letter("r")
+    r = index("r")
     return w[k] * x[k] - Sum(w[r] * x[r], (r, 1, N)) / N
     ### END SOLUTION
 
@@ -37,7 +37,7 @@ def local_and_total(x, j, k, N):
     Equations: index-local, index-total (chapter Notation)
     """
     ### BEGIN SOLUTION
-    r = letter("r")
+    r = index("r")
     local = KroneckerDelta(j, k) * Sum(x[r], (r, 1, N)) / N
     total = local + x[j] / N
     return local, total
@@ -66,7 +66,7 @@ def cotangent(w, dy, j, N):
     Equations: index-loss, index-vjp (chapter Notation)
     """
     ### BEGIN SOLUTION
-    r = letter("r")
+    r = index("r")
     dx = w[j] * (dy[j] - Sum(dy[r], (r, 1, N)) / N)
     return dx
     ### END SOLUTION
@@ -80,7 +80,7 @@ def parameter_sums(x, dy, j, M, N):
     Equations: index-broadcast (chapter Notation), pg-dw, pg-db (chapter Parameter gradients)
     """
     ### BEGIN SOLUTION
-    i, r = letter("i"), letter("r")
+    i, r = index("i"), index("r")
     q = x[i, j] - Sum(x[i, r], (r, 1, N)) / N
     dw = Sum(dy[i, j] * q, (i, 1, M))
     db = Sum(dy[i, j], (i, 1, M))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +11,7 @@ from ...checks.finite_difference import complex_step
 from ...checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
 from ..checks.norms import DEGENERATE, USUAL, NormOracle, Trial
 from ..checks.values import GRADIENTS
-from ..messages import INPUTS, WRONG_BEFORE, Wrong, a, compare, small
+from ..messages import INPUTS, WRONG_BEFORE, Wrong, a, compare, largest
 from ..named import named
 from ..sandbox.student import Given, Request
 
@@ -39,9 +38,9 @@ class FunctionOracle(NormOracle):
         Args:  only: the arguments that require a gradient, where not all of them do
         """
         trial = trial.rounded(dtype)
-        given = [replace(g, grad=g.kind != "scalar" and (not only or g.name in only))
+        arguments = [replace(g, grad=g.kind != "scalar" and (not only or g.name in only))
                  for g in self.given(trial, dtype, layout)]  # fmt: skip
-        given.append(
+        arguments.append(
             Given(
                 "dy",
                 trial.case.dy,
@@ -55,9 +54,9 @@ class FunctionOracle(NormOracle):
             Given(name, value, dtype, self.kind)
             for name, value in options.pop("extra", {}).items()
         ]
-        differentiable = [g.name for g in given if g.grad and g.name != "dy"]
+        differentiable = [g.name for g in arguments if g.grad and g.name != "dy"]
         options |= {"inputs": self.arguments, "differentiable": differentiable}
-        return Request(op, (*given, *extra), options)
+        return Request(op, (*arguments, *extra), options)
 
 
 def directional_cotangents(rng, trial: Trial) -> dict:
@@ -66,32 +65,23 @@ def directional_cotangents(rng, trial: Trial) -> dict:
     return {name: rng.standard_normal(like.shape) for name, like in names.items()}
 
 
-# What second gradients are taken of.
-TWICE = ("dy", "x", "weight")
+# What second gradients are taken of, and what they are the gradients of.
+TWICE, FIRST = ("dy", "x", "weight"), ("dx", "dw", "db")
 
 
-def _pairing(trial, cotangents):
-    """<ddx, dx> + <ddw, dw> + <ddb, db> as a function of one of TWICE, complex numbers allowed."""
+def second_gradients(trial, cotangents) -> dict:
+    """{input: (value, bound)} of the gradients of <ddx, dx> + <ddw, dw> + <ddb, db>, by the complex step."""
+    names, gradients = (*TWICE, "bias"), {}
 
-    def with_(name, array):
-        parts = {
-            each: getattr(trial.case, each).astype(complex) for each in (*TWICE, "bias")
-        } | {name: array}
-        saved = numpy_ref.forward(
-            parts["x"], parts["weight"], parts["bias"], spec=trial.spec
-        )
-        grads = numpy_ref.backward(parts["dy"], saved)
+    def paired(name, array):
+        parts = {name: getattr(trial.case, name).astype(complex) for name in names}
+        dy, *inputs = (parts | {name: array}).values()
+        grads = numpy_ref.backward(dy, numpy_ref.forward(*inputs, spec=trial.spec))
         pairs = zip(
             cotangents.values(), (grads.dx, grads.dweight, grads.dbias), strict=True
         )
         return sum((cotangent * grad).sum() for cotangent, grad in pairs)
 
-    return with_
-
-
-def second_gradients(trial, cotangents) -> dict:
-    """{input: (value, bound)}: the gradients of that sum, entry by entry by the complex step."""
-    pairing, found = _pairing(trial, cotangents), {}
     for name, bound in second_bounds(trial, **cotangents).items():
         at = getattr(trial.case, name)
         value = np.empty(at.shape)
@@ -99,10 +89,10 @@ def second_gradients(trial, cotangents) -> dict:
             unit = np.zeros(at.shape)
             unit[index] = 1
             value[index] = complex_step(
-                lambda t, unit=unit, name=name, at=at: pairing(name, at + t * unit), 0.0
+                lambda t, unit=unit, name=name, at=at: paired(name, at + t * unit), 0.0
             )
-        found[name] = (value, bound)
-    return found
+        gradients[name] = (value, bound)
+    return gradients
 
 
 def _mean(t):
@@ -158,104 +148,89 @@ FLAT = (DEGENERATE[0], DEGENERATE[-1])
 
 def gradgradcheck(exam) -> str:
     """What the gradients pass on when they are differentiated: against the complex step of the reference."""
-    rng, worst = exam.rng("directions"), (0.0, 1.0)
-    trials = [(trial, "contiguous") for trial in (*exam.trials(), *exam.trials(FLAT))]
-    for trial, layout in [*trials, (exam.trials()[0], "strided")]:
+    rng, usual, errors = exam.rng("directions"), exam.trials(), []
+    trials = [(trial, "contiguous") for trial in (*usual, *exam.trials(FLAT))]
+    for trial, layout in [*trials, (usual[0], "strided")]:
         trial = without_rows(trial, 3)
         cotangents = directional_cotangents(rng, trial)
-        got, first = exam.answers(trial), exam.task.oracle.expected(trial)
-        there = got if layout == "contiguous" else exam.answers(trial, layout=layout)
-        if any(
-            compare(name, each[name], *first[name])[2]
-            for each in (got, there)
-            for name in ("dx", "dw", "db")
-        ):
-            raise Wrong(WRONG_BEFORE)
-        twice = {"cotangents": list(cotangents), "inputs": list(TWICE)}
-        request = exam.task.oracle.request(
-            trial, layout=layout, second=twice, extra=cotangents
-        )
-        outcome = exam.ask(request)
-        shapes = [value.numbers.shape for value in outcome.values]
-        if outcome.facts.get("graph") != len(cotangents) or not any(
-            map(math.prod, shapes)
-        ):
+        _first_are_right(exam, trial, layout)
+        facts, passed_on = _passed_on(exam, trial, cotangents, layout)
+        if facts["graph"] != len(cotangents) or facts["unused"]:
             raise Wrong(
                 "The gradients cannot be differentiated: they are not connected to x, weight and dy. In backward use "
                 "tensors from ctx.saved_tensors and operations that autograd follows, without .detach(), no_grad or "
                 "once_differentiable.",
                 diagnoses=CONSTANT,
             )
-        known = second_gradients(trial, cotangents)
-        for (name, (value, bound)), got in zip(
-            known.items(), outcome.values, strict=True
-        ):
-            if got.numbers.shape != value.shape:
-                got = replace(got, numbers=np.zeros(value.shape))
-            error, allowed, words = compare(
-                f"the second gradient for {name}, at ", got.numbers, value, bound
-            )
-            if words and trial.case.name in FLAT and not np.isfinite(got.numbers).all():
-                raise Wrong(
-                    f"{INPUTS}{trial.name}. Differentiated again, {words}",
-                    diagnoses=NO_SLOPE,
-                )
-            if words and layout == "strided":
+        for _, numbers, error, allowed, words in passed_on:
+            errors.append((error, allowed))
+            if not words:
+                continue
+            start, key = f"{INPUTS}{trial.name}. Differentiated again,", CONSTANT
+            if trial.case.name in FLAT and not np.isfinite(numbers).all():
+                raise Wrong(f"{start} {words}", diagnoses=NO_SLOPE)
+            if layout == "strided":
                 strided = f"{INPUTS}{trial.name}, every second column of a wider array."
-                raise Wrong(
-                    f"{strided} Differentiated again, {words} {COPIED}",
-                    diagnoses=CONSTANT,
-                )
-            if words:
-                paths, why = _lost(exam, trial, cotangents), _cut(exam, trial)
-                said = (
-                    f"torch sees {paths}: something on it is a constant to torch. {why}"
-                )
-                by_hand, key = "", CONSTANT
-                if outcome.facts["by hand"]:
-                    by_hand, key = " by a Function that you wrote,", BY_HAND
-                    said = f"That Function has {paths}: what does its backward take for a constant?"
-                raise Wrong(
-                    f"{INPUTS}{trial.name}. Differentiated again,{by_hand} {words} {said}",
-                    diagnoses=key,
-                )
-            if np.isfinite(allowed) and allowed:
-                worst = max(worst, (error, allowed), key=lambda pair: pair[0] / pair[1])
-    return f"Second gradients agree: largest error {small(worst[0])}, allowed {small(worst[1])}."
+                words = f"{strided} Differentiated again, {words} {COPIED}"
+                raise Wrong(words, diagnoses=CONSTANT)
+            paths = _lost(exam, trial, cotangents)
+            said = f"torch sees {paths}: something on it is a constant to torch. {_cut(exam, trial)}"
+            if facts["by hand"]:
+                start, key = f"{start} by a Function that you wrote,", BY_HAND
+                said = f"That Function has {paths}: what does its backward take for a constant?"
+            raise Wrong(f"{start} {words} {said}", diagnoses=key)
+    return f"Second gradients agree: l{largest(errors)}"
+
+
+def _first_are_right(exam, trial, layout) -> None:
+    """Raises Wrong where a first gradient is wrong."""
+    expected = exam.task.oracle.expected(trial)
+    for where in {"contiguous", layout}:
+        got = exam.answers(trial, layout=where)
+        if any(compare(name, got[name], *expected[name])[2] for name in FIRST):
+            raise Wrong(WRONG_BEFORE)
+
+
+def _passed_on(exam, trial, cotangents, layout="contiguous"):
+    """(facts, rows) of what the gradients send to each input: its name, the numbers, and what compare says of them."""
+    twice = {"cotangents": list(cotangents), "inputs": list(TWICE)}
+    request = exam.task.oracle.request(
+        trial, layout=layout, second=twice, extra=cotangents
+    )
+    outcome, rows = exam.ask(request), []
+    sent = [value.numbers for value in outcome.values]
+    for numbers, (name, (value, bound)) in zip(
+        sent, second_gradients(trial, cotangents).items(), strict=False
+    ):
+        if numbers.shape != value.shape:
+            numbers = np.zeros(value.shape)
+        which = f"the second gradient for {name}, at "
+        rows.append((name, numbers, *compare(which, numbers, value, bound)))
+    unused = not any(numbers.size for numbers in sent)
+    return outcome.facts | {"unused": unused}, rows
 
 
 def _lost(exam, trial, cotangents) -> str:
     """Which paths from the inputs to the gradients torch does not see, or not as they are."""
     paths = []
-    for at, gradient in enumerate(("dx", "dw", "db")):
-        alone = {name: u * (k == at) for k, (name, u) in enumerate(cotangents.items())}
-        twice = {"cotangents": list(alone), "inputs": list(TWICE)}
-        outcome = exam.ask(exam.task.oracle.request(trial, second=twice, extra=alone))
-        for (name, (right, bound)), got in zip(
-            second_gradients(trial, alone).items(), outcome.values, strict=True
-        ):
-            numbers = (
-                got.numbers
-                if got.numbers.shape == right.shape
-                else np.zeros(right.shape)
-            )
-            if compare("", numbers, right, bound)[2]:
-                paths.append(
-                    f"{'only a part of the' if numbers.any() else 'no'} path from {name} to {gradient}"
-                )
+    for gradient, cotangent in zip(FIRST, cotangents, strict=True):
+        alone = {name: u * (name == cotangent) for name, u in cotangents.items()}
+        for name, numbers, *_, words in _passed_on(exam, trial, alone)[1]:
+            how = "only a part of the" if numbers.any() else "no"
+            if words:
+                paths.append(f"{how} path from {name} to {gradient}")
     return ", ".join(paths)
 
 
 def _cut(exam, trial) -> str:
     """What may have cut a path off."""
     kept = exam.ask(exam.task.oracle.request(trial, op="saved")).facts["saved"]
-    made = [
-        f"an intermediate {tuple(each['shape'])}" for each in kept if not each["name"]
-    ]
+    shapes = [str(tuple(tensor["shape"])) for tensor in kept if not tensor["name"]]
     cut = "Look in backward for .detach(), .data, .item(), no_grad and new tensors."
-    if made:
-        cut = f"What forward made and saved ({', '.join(made)}) is a constant: compute it from the inputs again. {cut}"
-    return cut
+    if not shapes:
+        return cut
+    words = f"What forward made and saved (an intermediate {', '.join(shapes)})"
+    return f"{words} is a constant: compute it from the inputs again. {cut}"
 
 
 def structure(exam) -> str:
@@ -295,13 +270,13 @@ def _saved(exam):
         kept = exam.ask(exam.task.oracle.request(trial, dtype, op="saved")).facts.get(
             "saved", []
         )
-        storages = {each["storage"]: each for each in kept}
+        storages = {tensor["storage"]: tensor for tensor in kept}
         allowed = number * rows * columns + parameter * columns + 2 * statistic * rows
-        needed = sum(each["bytes"] for each in storages.values())
+        needed = sum(tensor["bytes"] for tensor in storages.values())
         if needed > allowed:
             listed = ", ".join(
-                f"{each['name'] or 'an intermediate'} {tuple(each['shape'])} in {each['bytes']} bytes"
-                for each in storages.values()
+                f"{tensor['name'] or 'an intermediate'} {tuple(tensor['shape'])} in {tensor['bytes']} bytes"
+                for tensor in storages.values()
             )
             yield (
                 "saves-too-much",
@@ -310,7 +285,7 @@ def _saved(exam):
             )
             break
     outside = dict.fromkeys(
-        each["how"] for each in kept if each["how"] != "save_for_backward"
+        tensor["how"] for tensor in kept if tensor["how"] != "save_for_backward"
     )
     if outside:
         words = f"It keeps tensors as {', '.join(outside)}; autograd only looks after what ctx.save_for_backward holds."
@@ -320,16 +295,16 @@ def _saved(exam):
 def _two_layers(exam):
     """(key, complaint) where a second layer, run in between, changes what a first one's backward gives."""
     trial = exam.trials(USUAL)[0]
-    other = exam.rng().standard_normal(trial.case.weight.shape)
+    weight = exam.rng().standard_normal(trial.case.weight.shape)
     alone = exam.answers(trial)
     outcome = exam.ask(
-        exam.task.oracle.request(trial, op="two_layers", extra={"other": other})
+        exam.task.oracle.request(trial, op="two_layers", extra={"other": weight})
     )
-    known, again = exam.task.oracle.expected(trial), exam.answers(trial)
+    expected, again = exam.task.oracle.expected(trial), exam.answers(trial)
     for name, numbers in exam.named(outcome, trial, "float64").items():
-        if compare(name, again[name], alone[name], 2 * known[name][1])[2]:
+        if compare(name, again[name], alone[name], 2 * expected[name][1])[2]:
             return  # another answer without a second layer, too
-        if compare(name, numbers, alone[name], 2 * known[name][1])[2]:
+        if compare(name, numbers, alone[name], 2 * expected[name][1])[2]:
             words = f"{name} of one layer is another when a second layer runs between its forward and its backward."
             yield "global-read", words
             return
@@ -338,7 +313,7 @@ def _two_layers(exam):
 def _each_alone(exam):
     """(key, complaint) where an input gets another gradient, or none, when it is the only one that asks for one."""
     trial = exam.trials(USUAL)[0]
-    together, known = exam.answers(trial), exam.task.oracle.expected(trial)
+    together, expected = exam.answers(trial), exam.task.oracle.expected(trial)
     inputs = [name for name in exam.task.oracle.arguments if name in GRADIENTS]
     for name in inputs:
         gradient, outcome = (
@@ -349,12 +324,12 @@ def _each_alone(exam):
         if got.numbers.shape != together[gradient].shape:
             said = f"{gradient} is {a(got.facts.get('type'))}"
         elif not compare(
-            gradient, got.numbers, together[gradient], 2 * known[gradient][1]
+            gradient, got.numbers, together[gradient], 2 * expected[gradient][1]
         )[2]:
             continue
         else:
             said = f"{gradient} is another one"
-        others = " and ".join(each for each in inputs if each != name)
-        words = f"Where {others} need no gradient, {said}. ctx.needs_input_grad has a flag for each input."
+        needless = " and ".join(argument for argument in inputs if argument != name)
+        words = f"Where {needless} need no gradient, {said}. ctx.needs_input_grad has a flag for each input."
         yield "needs-another", words
         return

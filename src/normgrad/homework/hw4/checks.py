@@ -9,7 +9,6 @@ import numpy as np
 
 from ... import numpy_ref
 from ...checks.cases import Case
-from ...checks.tolerance import LARGEST
 from ..checks.norms import NormOracle, Trial
 from ..checks.values import low_precision, same_again, two_shapes
 from ..messages import Wrong
@@ -62,9 +61,9 @@ class StreamOracle(NormOracle):
     trial: type = StreamTrial
     read_as: tuple[str, str] = ("kernels", "wide")
 
-    def scaled(self, case: Case, scale: float) -> Case:
-        """Both halves of the sum, multiplied by a number."""
-        return replace(case, x=scale * case.x, residual=scale * case.residual)
+    def taken(self, case: Case) -> Case:
+        """The case with both halves of the sum."""
+        return case
 
     def request(
         self, trial, dtype="float64", layout="contiguous", **options
@@ -108,8 +107,6 @@ class StreamOracle(NormOracle):
 # (M, N): a power of two plus one, fewer columns than any block, many rows for few programs, one block more or less,
 # more columns than a block whose width stands in the code.
 SIZES = ((9, 5), (37, 3), (2, 13), (3, 33), (2, 1030))
-# Rows of the cases are at most this much larger than the scale that a draw asks for.
-SPREAD = 4096
 
 
 def rows(*names):
@@ -166,7 +163,7 @@ def _usually_right(exam) -> bool:
 
 
 def _of_size(exam, rows, columns):
-    sized = SimpleNamespace(rows=rows, columns=columns, scale=exam.draw.scale)
+    sized = SimpleNamespace(rows=rows, columns=columns)
     return exam.task.oracle.trials(exam.rng(), sized, ("random",))
 
 
@@ -248,11 +245,9 @@ def problems(facts, most) -> list[tuple[str, str]]:
 
 
 def narrow(exam) -> str:
-    """float32 and float16, whose largest number is 65504: the scale of a draw is not to lead past it."""
-    scale = min(exam.draw.scale, LARGEST["float16"] / SPREAD)
-    narrow = replace(exam, draw=replace(exam.draw, scale=scale))
+    """float32 and float16."""
     try:
-        return low_precision(narrow, _of_the_unrounded)
+        return low_precision(exam, _of_the_unrounded)
     except Wrong as wrong:
         if not wrong.diagnoses or _named_so(wrong, "digits-lost"):
             raise _with_reading(exam, wrong) from None

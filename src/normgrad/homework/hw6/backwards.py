@@ -1,56 +1,30 @@
 """The backwards that a student's test is handed: thirteen wrong ones and some right ones, as source text without names.
 
-The wrong ones are the catalogue's edits of the package's own backward; more edits stand here. Each text defines
-`backward(dy, x, weight, mean, rstd)` for LayerNorm with eps inside the root, and imports NumPy alone.
+The wrong ones are edits of one right text. Each text defines `backward(dy, x, weight, mean, rstd)` for LayerNorm with
+eps inside the root, and imports NumPy alone.
 """
 
 from __future__ import annotations
 
-import ast
-from dataclasses import asdict, dataclass
-from functools import cache
-from pathlib import Path
+from dataclasses import dataclass
 
-from ...dtypes import LEAST
-from ...mistakes.catalogue import N_C1, N_C2, N_DW, N_DX, Mutant
 from ...mistakes.edits import edited
-from ...mistakes.mutants import find
-from ...spec import LAYER_NORM
 
-HEAD = """
+BOOK = """
 import numpy as np
 
-LEAST = "{least}"
-
-
-class Spec:
-    {spec}
-
-    class place:
-        kappa = None
-
-    @staticmethod
-    def count(n):
-        return n
-
-
-class Forward:
-    def __init__(self, *values):
-        names = "y", "residual_out", "mean", "rstd", "weight", "bias", "spec"
-        vars(self).update(zip(names, values))
-
-
-class Grads:
-    def __init__(self, dx, dweight, dbias):
-        self.dx, self.dweight, self.dbias = dx, dweight, dbias
-
-
-"""
-ADAPTER = """
-
 def backward(dy, x, weight, mean, rstd):
-    grads = _backward(dy, Forward(None, x, mean, rstd, weight, weight, Spec))
-    return grads.dx, grads.dweight, grads.dbias
+    n, rstd = x.shape[-1], rstd[:, None]
+    q = x - mean[:, None]
+    s2 = (q * q).mean(-1, keepdims=True)
+    x_hat = q * rstd
+    wdy = weight * dy
+    c1 = (x_hat * wdy).sum(-1, keepdims=True) / n
+    c2 = wdy.mean(-1, keepdims=True)
+    dx = rstd * (wdy - c2 - x_hat * c1)
+    dw = (dy * x_hat).sum(0)
+    db = dy.sum(0)
+    return dx, dw, db
 """
 NEGATED = """
 
@@ -59,29 +33,33 @@ def backward(*inputs, _right=backward):
     grads[{at}] = -grads[{at}]
     return tuple(grads)
 """
-EPS = 1e-5
 OUTPUTS = "dx", "dw", "db"
+WDY, C1, C2, DX, DW, DB = [
+    next(row for row in BOOK.split("\n") if row.strip().startswith(f"{name} ="))
+    for name in ("wdy", "c1", "c2", "dx", "dw", "db")
+]
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A wrong backward: what its author believed, where it shows, and the equation that it violates."""
+    """A wrong backward. Args: mistake: what its author believed; output, equation: where it shows; edits: of BOOK"""
 
-    mutant: Mutant
+    mistake: str
     output: str
     equation: str
+    edits: tuple[tuple[str, str], ...]
 
     def source(self) -> str:
         """Its text."""
-        return text(self.mutant.edits["numpy"])
+        return edited(BOOK, self.edits, self.mistake)
 
     def negated(self) -> str:
         """A right backward whose output of this name has the other sign."""
-        return text() + NEGATED.format(at=OUTPUTS.index(self.output))
+        return BOOK + NEGATED.format(at=OUTPUTS.index(self.output))
 
 
-def _own(name, mistake, old, new):
-    return Mutant(name, mistake, {"numpy": ((old, new),)})
+def _subject(mistake, output, equation, line, old, new):
+    return Subject(mistake, output, equation, ((line, line.replace(old, new)),))
 
 
 # Off by a few millionths: a formula and a usual tolerance do not see it, a slope and a computed one do.
@@ -92,77 +70,26 @@ FAST = """
         root = root * (1.5 - v * root * root / 2)
     dx = root * (wdy - c2 - x_hat * c1)
 """
-OWN = {
-    mutant.name: mutant
-    for mutant in (
-        _own("means of the batch", "the means run over the whole batch", N_C2, "c2 = wdy.mean()"),
-        _own("fast root", "two steps of Newton make a fast inverse root exact", N_DX, FAST),
-        _own("constant rows", "no row is ever constant", N_DX, N_DX + "    dx = dx * (s2 / s2)\n"),
-        _own("no mean in dw", "dw sums dy * x * rstd", N_DW, N_DW.replace("x_hat", "p * rstd")),
-        _own("M for N", "a row has as many entries as the batch has rows", N_C1, N_C1.replace("shape[-1]", "shape[0]")),
-        _own("one rstd", "one rstd serves all rows", N_DX, N_DX.replace("rstd *", "rstd[:1] *")),
-    )
-}  # fmt: skip
+AFTER = ((WDY, "    wdy = dy"), (DX, DX.replace("rstd *", "weight * rstd *")))
+FLAT = "no row is ever constant"
+# The thirteen, in the order of the stages.
+SUBJECTS = (
+    _subject("rstd does not depend on x", "dx", "ln-dx", DX, " - x_hat * c1", ""),
+    _subject("the mean does not depend on x", "dx", "ln-dx", DX, " - c2", ""),
+    _subject("two steps of Newton make a fast inverse root exact", "dx", "ln-forward", DX, DX, FAST),
+    _subject("the variance of a row is Bessel's", "dx", "ln-dx", C1, "/ n", "/ (n - 1)"),
+    Subject("the weight commutes with the Jacobian", "dx", "ln-names", AFTER),
+    _subject("dw sums dy * q", "dw", "ln-dw", DW, "x_hat", "q"),
+    _subject("dw sums wdy * x_hat", "dw", "ln-dw", DW, "dy", "wdy"),
+    _subject("a batch averages its gradients", "db", "ln-db", DB, "sum", "mean"),
+    _subject("the means run over the whole batch", "dx", "ln-names", C2, "-1, keepdims=True", ""),
+    _subject(FLAT, "dx", "ln-forward", DX, DX, f"{DX} * (s2 / s2)"),
+    _subject("dw sums dy * x * rstd", "dw", "ln-names", DW, "x_hat", "x * rstd"),
+    _subject("a row has as many entries as the batch has rows", "dx", "ln-names", C1, "/ n", "/ len(x)"),
+    _subject("one rstd serves all rows", "dx", "ln-dx", DX, "rstd *", "rstd[:1] *"),
+)  # fmt: skip
 # Where no row is constant it is right.
-FLAT_ZERO = ((N_DX, N_DX + "    dx = dx * (s2 > 0)\n"),)
-
-
-@cache
-def subjects() -> tuple[Subject, ...]:
-    """The thirteen wrong backwards, in the order of the stages."""
-    return (
-        Subject(find("c1 dropped"), "dx", "ln-dx"),
-        Subject(find("c2 dropped"), "dx", "ln-dx"),
-        Subject(OWN["fast root"], "dx", "ln-forward"),
-        Subject(find("N - 1 for N"), "dx", "ln-dx"),
-        Subject(find("weight after the projection"), "dx", "ln-names"),
-        Subject(find("rstd missing in dw"), "dw", "ln-dw"),
-        Subject(find("weight in dw"), "dw", "ln-dw"),
-        Subject(find("mean over rows in db"), "db", "ln-db"),
-        Subject(OWN["means of the batch"], "dx", "ln-names"),
-        Subject(OWN["constant rows"], "dx", "ln-forward"),
-        Subject(OWN["no mean in dw"], "dw", "ln-names"),
-        Subject(OWN["M for N"], "dx", "ln-names"),
-        Subject(OWN["one rstd"], "dx", "ln-dx"),
-    )
-
-
-@cache
-def text(edits=()) -> str:
-    """The package's backward after some edits, as a text that stands alone; its docstrings are left out."""
-    source = edited(
-        (Path(__file__).parents[2] / "numpy_ref.py").read_text(encoding="utf8"),
-        edits,
-        "numpy_ref.py",
-    )
-    functions = {
-        node.name: node
-        for node in ast.parse(source).body
-        if isinstance(node, ast.FunctionDef)
-    }
-    parts, names = {}, ["backward"]
-    while names:
-        name = names.pop()
-        parts[name] = functions[name]
-        for node in ast.walk(functions[name]):
-            if getattr(node, "id", "") in functions.keys() - parts.keys():
-                names.append(node.id)
-    functions["backward"].name = "_backward"
-    for node in parts.values():
-        node.returns = None
-        for argument in node.args.args:
-            argument.annotation = None
-        node.body = node.body[1:] if ast.get_docstring(node) else node.body
-    spec = "\n    ".join(
-        f"{name} = {value!r}"
-        for name, value in asdict(LAYER_NORM.replace(eps=EPS)).items()
-    )
-    return (
-        HEAD.format(spec=spec, least=LEAST)
-        + "\n\n\n".join(map(ast.unparse, parts.values()))
-        + ADAPTER
-    )
-
+FLAT_ZERO = edited(BOOK, ((DX, f"{DX} * (s2 > 0)"),), "0 on constant rows")
 
 ZEROS = """
 import numpy as np
@@ -206,8 +133,8 @@ def backward(dy, x, weight, mean, rstd):
     return dx.astype(kind), (dy * x_hat).sum(0).astype(kind), dy.sum(0).astype(kind)
 """
 RIGHT = {
-    "as in the book": text,
-    "rstd multiplied out": lambda: MULTIPLIED_OUT,
-    "one cotangent at a time, sums from the end": lambda: IN_STAGES,
-    "computed in long double, rounded once": lambda: EXTENDED,
+    "as in the book": BOOK,
+    "rstd multiplied out": MULTIPLIED_OUT,
+    "one cotangent at a time, sums from the end": IN_STAGES,
+    "computed in long double, rounded once": EXTENDED,
 }

@@ -12,7 +12,7 @@ from ...spec import LAYER_NORM
 from ..checks.exam import IMPATIENT_SECONDS
 from ..messages import OUT_OF_TIME, Wrong
 from ..sandbox.student import Request
-from .backwards import FLAT_ZERO, OUTPUTS, RIGHT, ZEROS, subjects, text
+from .backwards import FLAT, FLAT_ZERO, OUTPUTS, RIGHT, SUBJECTS, ZEROS
 
 ZERO = "zeros"
 # A test that ran out of time so often is given less of it from then on.
@@ -86,8 +86,8 @@ def _tried(exam) -> dict:
     """{what was handed over: facts, or the Wrong that it ended in} of all backwards, each in a call of its own."""
     if "tried" in exam.shared:
         return exam.shared["tried"]
-    sources = {how: make() for how, make in RIGHT.items()} | {ZERO: ZEROS}
-    for number, subject in enumerate(subjects(), start=1):
+    sources = RIGHT | {ZERO: ZEROS}
+    for number, subject in enumerate(SUBJECTS, start=1):
         sources[number] = subject.source()
     tried, late, seconds = {}, 0, exam.student.seconds
     for which, source in sources.items():
@@ -181,28 +181,30 @@ def rejects(number):
 
 
 def _rejects(exam, number) -> str:
-    subject, facts = subjects()[number - 1], _facts(exam, number)
+    subject, facts = SUBJECTS[number - 1], _facts(exam, number)
     if facts["rejected"]:
         rejected = f"Number {number} is rejected, but a backward passes whose"
-        outputs = [s.output for s in subjects()]
+        outputs = [s.output for s in SUBJECTS]
         first = outputs.index(subject.output) == number - 1
         if first and _passes(exam, subject.negated()):
             raise Wrong(f"{rejected} {subject.output} has the other sign.")
-        by_dividing = subject.mutant.name == "constant rows"
-        if by_dividing and _all_rejected(exam) and _passes(exam, text(FLAT_ZERO)):
+        by_dividing = subject.mistake == FLAT
+        if by_dividing and _all_rejected(exam) and _passes(exam, FLAT_ZERO):
             raise Wrong(f"{rejected} dx is 0 on constant rows.")
-        return f'Rejected. Its author believed: "{subject.mutant.mistake}".'
+        return f'Rejected. Its author believed: "{subject.mistake}".'
     off = facts["off"][subject.output]
     which = f"Its {subject.output}"
     fault = "your inputs show it, and your comparison lets it pass"
     why = f"On your inputs its {subject.output} is off by {off:.2g} of the size of its terms"
+    if off == np.inf:
+        why = f"On your inputs its {subject.output} has entries that are not finite, and no comparison with NaN is true"
     if off <= VISIBLE:
         fault = "your inputs cannot show it"
         why = f"On your inputs its {subject.output} is right, up to {off:.0e}"
     if exam.feedback == "hint":
         raise Wrong(f"Number {number} passes your test. {which} is wrong; {fault}.")
     raise Wrong(
-        f'It passes your test. Its author believed: "{subject.mutant.mistake}". {why}: {fault}.{_about(exam, facts)} '
+        f'It passes your test. Its author believed: "{subject.mistake}". {why}: {fault}.{_about(exam, facts)} '
         f"See {subject.equation}."
     )
 
@@ -210,6 +212,6 @@ def _rejects(exam, number) -> str:
 def _all_rejected(exam) -> bool:
     """Whether zeros and all wrong backwards are rejected."""
     tried = _tried(exam)
-    numbers = range(1, len(subjects()) + 1)
+    numbers = range(1, len(SUBJECTS) + 1)
     facts = [tried[which] for which in (ZERO, *numbers)]
     return all(isinstance(own, dict) and own["rejected"] for own in facts)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...checks.finite_difference import best_step, directional, inner
+from ...checks.finite_difference import directional, inner
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, unit_roundoff
-from ..messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong, compare, small
+from ..messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong, compare, largest
 from ..named import named
 from ..reading.operators import missing_path, readings
 from .operator import Operator
@@ -48,10 +48,15 @@ def gives_gradients(exam) -> str:
     inputs = operator.usual()
     y = operator.y(inputs)
     grads = operator.grads(operator.like(y), inputs)
+    _finite(y, grads)
+    return "One gradient for each input, of its shape and dtype."
+
+
+def _finite(y, grads) -> None:
+    """Raises Wrong where a result is not finite."""
     for name, numbers in _results(y, grads).items():
         if not np.isfinite(numbers).all():
             raise Wrong(f"{name} has numbers that are not finite.")
-    return "One gradient for each input, of its shape and dtype."
 
 
 def _results(y, grads) -> dict:
@@ -67,14 +72,16 @@ def leaves_inputs(exam) -> str:
     dy = operator.like(y)
     plain = _results(y, operator.grads(dy, inputs))
     for layout in ("contiguous", "strided", "transposed"):
+        where, key = f"{INPUTS}the same numbers in {layout} memory.", ()
+        if layout == "contiguous":
+            where, key = f"{INPUTS}the same inputs once more.", AGAIN
         try:
             y, by_forward = operator.forward(inputs, layout=layout)
             grads, by_backward = operator.backward(dy, inputs, layout=layout)
         except Wrong as wrong:
             if layout == "contiguous" or wrong.stub or OUT_OF_TIME in str(wrong):
                 raise
-            words = f"{INPUTS}the same numbers in {layout} memory."
-            raise Wrong(f"{words} {wrong}") from None
+            raise Wrong(f"{where} {wrong}") from None
         for which, names in (("forward", by_forward), ("backward", by_backward)):
             if names:
                 words = f"{which} changed its input {', '.join(names)} in place."
@@ -85,12 +92,8 @@ def leaves_inputs(exam) -> str:
             terms = (numbers.size + ELEMENTWISE) ** 2
             bound = SAFETY * U * terms * size
             words = compare(f"{name}, at ", numbers, plain[name], bound)[2]
-            if words and layout == "contiguous":
-                raise Wrong(
-                    f"{INPUTS}the same inputs once more. {words}", diagnoses=AGAIN
-                )
             if words:
-                raise Wrong(f"{INPUTS}the same numbers in {layout} memory. {words}")
+                raise Wrong(f"{where} {words}", diagnoses=key)
     grads, _ = operator.backward(dy, inputs, before=operator.usual())
     for name, gradient in grads.items():
         expected = plain[f"The gradient for {name}"]
@@ -115,7 +118,7 @@ def other_gradients(exam) -> str:
 
 def _compared(exam, choose) -> str:
     """The gradients of some inputs against central differences, each along random directions."""
-    operator, worst, wrong, found = Operator(exam), (0.0, 1.0), [], []
+    operator, errors, wrong, found = Operator(exam), [], [], []
     worth_it(operator, operator.usual(), operator.usual())
     for _ in range(SEEDS):
         inputs = operator.usual()
@@ -137,11 +140,12 @@ def _compared(exam, choose) -> str:
                 found += _exchanged(grads, expected, bound, name)
                 found += _multiple(grads[name], expected, bound, name)
                 found = found or missing_path(operator, inputs, dy, grads, name)
-            worst = _worse(worst, (error, slope.tolerance))
+            errors.append((error, slope.tolerance))
         if wrong:
             words = f"{INPUTS}drawn by your inputs. {' '.join(wrong)}"
             raise Wrong(words, diagnoses=[*found, *_read(exam, inputs)])
-    return f"Slopes agree: {_largest(worst)}."
+    exam.shared.setdefault("right", set()).update(choose(list(inputs.arrays)))
+    return f"Slopes agree: l{largest(errors)}"
 
 
 def _read(exam, inputs) -> list:
@@ -150,15 +154,6 @@ def _read(exam, inputs) -> list:
         return []
     exam.shared["read"] = True
     return readings(exam.student.program(exam.task.entry), inputs)
-
-
-def _worse(*errors) -> tuple[float, float]:
-    """The largest of some (error, bound), by their quotients."""
-    return max(errors, key=lambda error: error[0] / error[1])
-
-
-def _largest(worst) -> str:
-    return f"largest error {small(worst[0])}, allowed {small(worst[1])}"
 
 
 def _where(gradient, expected, bound, name, claimed, slope) -> str:
@@ -251,50 +246,20 @@ def _rounded_away(gradient, dy) -> float:
 
 
 def second_derivatives(exam) -> str:
-    """What the gradients do when the inputs move: torch's derivative of the backward, or the Hessian's symmetry."""
+    """torch differentiates a backward in torch as differences do; right gradients in NumPy need no such check."""
     operator = Operator(exam)
     inputs = operator.usual()
+    if exam.shared.get("right") != set(inputs.arrays):
+        raise Wrong(WRONG_BEFORE)
+    if inputs.library == "numpy":
+        return "In NumPy, right gradients are all that there is to differentiate."
     dy = operator.like(operator.y(inputs))
     u = {name: operator.like(array) for name, array in inputs.arrays.items()}
-    if inputs.library == "torch":
-        return _twice(operator, inputs, dy, u)
-    return _symmetric(operator, inputs, dy, u)
-
-
-def _paired(operator, inputs, u):
-    """<u, gradients> and the size of its terms, as a function of dy and the inputs."""
-
-    def pairing(dy, *arrays):
-        grads = operator.grads(dy, inputs.holding(arrays))
-        value = sum(inner(u[name], grad) for name, grad in grads.items())
-        size = sum(inner(abs(u[name]), abs(grad)) for name, grad in grads.items())
-        return value, size
-
-    return pairing
-
-
-def _symmetric(operator, inputs, dy, u):
-    v = {name: operator.like(array) for name, array in inputs.arrays.items()}
-    point, still = [dy, *inputs.arrays.values()], np.zeros(dy.shape)
-    along_v = directional(_paired(operator, inputs, u), point, [still, *v.values()])
-    along_u = directional(_paired(operator, inputs, v), point, [still, *u.values()])
-    error = abs(along_v.value - along_u.value)
-    allowed = ELEMENTWISE * (along_v.tolerance + along_u.tolerance)
-    if not error <= allowed:
-        words = (
-            "The derivative of the gradients along u and v is not symmetric: "
-            f"{along_v.value:.9g} and {along_u.value:.9g}. No loss has such gradients."
-        )
-        raise Wrong(f"{WRONG_BEFORE} {words}")
-    return f"Second derivatives are symmetric: {_largest((error, allowed))}."
-
-
-def _twice(operator, inputs, dy, u):
     second = operator.second(dy, inputs, u)
     if second is None:
         words = "use operations that autograd follows, without .detach(), no_grad or .item()"
         raise Wrong(f"torch cannot differentiate your backward: {words}.")
-    point, worst = [dy, *inputs.arrays.values()], (0.0, 1.0)
+    point, errors = [dy, *inputs.arrays.values()], []
     for at, name in enumerate(("dy", *inputs.arrays)):
         ways = [np.zeros(array.shape) for array in point]
         ways[at] = operator.like(point[at])
@@ -307,8 +272,20 @@ def _twice(operator, inputs, dy, u):
                 f"backward {slope.value:.9g}. Something in backward looks like a constant to torch and is none."
             )
             raise Wrong(f"{INPUTS}drawn by your inputs. {words}")
-        worst = _worse(worst, (error, allowed))
-    return f"Second gradients agree: {_largest(worst)}."
+        errors.append((error, allowed))
+    return f"Second gradients agree: l{largest(errors)}"
+
+
+def _paired(operator, inputs, u):
+    """<u, gradients> and the size of its terms, as a function of dy and the inputs."""
+
+    def pairing(dy, *arrays):
+        grads = operator.grads(dy, inputs.holding(arrays))
+        value = sum(inner(u[name], grad) for name, grad in grads.items())
+        size = sum(inner(abs(u[name]), abs(grad)) for name, grad in grads.items())
+        return value, size
+
+    return pairing
 
 
 def declared(exam) -> str:
@@ -326,14 +303,10 @@ def declared(exam) -> str:
         inputs = inputs.ordered(names)
         y = operator.y(inputs)
         try:
-            grads = operator.grads(operator.like(y), inputs)
+            _finite(y, operator.grads(operator.like(y), inputs))
         except Wrong as wrong:
             words = f"{INPUTS}s{which}, where y has shape {y.shape}. {wrong}"
             raise Wrong(words, stub=wrong.stub) from None
-        for name, numbers in _results(y, grads).items():
-            if not np.isfinite(numbers).all():
-                words = "has numbers that are not finite"
-                raise Wrong(f"{INPUTS}s{which}. {name} {words}.")
     return f"Finite on {len(sets)} degenerate set{'s' * (len(sets) != 1)} of inputs."
 
 
@@ -408,60 +381,44 @@ def _affine(operator, first, another, y, changed) -> bool:
     if not y.shape == changed.shape == middle.shape:
         return False
     arrays = (*first.arrays.values(), *another.arrays.values(), y, changed)
-    terms = sum(array.size for array in first.arrays.values()) + ELEMENTWISE
-    bound = SAFETY * U * terms * sum(np.abs(a).max(initial=0) for a in arrays)
+    numbers = np.abs(np.concatenate([array.ravel() for array in arrays]))
+    bound = SAFETY * U * (numbers.size + ELEMENTWISE) * numbers.max()
     return bool((np.abs(2 * middle - y - changed) <= bound).all())
 
 
-DRAWS = 16
+DRAWS, U32 = 16, unit_roundoff("float32")
 
 
-def reach(rng, f, arrays) -> list[np.ndarray]:
-    """For every result an estimate from above of the sum over all input entries of |derivative| times |entry|.
+def rounding(rng, f, arrays) -> list[np.ndarray]:
+    """For every result, how far rounding the arrays to float32 may move it, and what is added and taken off again.
 
-    Rounding the inputs moves a result by at most u times that; a method as good as its problem is off by a few such.
-    All entries are moved at once, by h of themselves up or down at random: the mean square over such moves is the sum
-    of the squares, and a sum of n terms is at most the root of n times the root of that.
+    All entries are moved at once, by the unit roundoff of themselves up or down at random: the mean square over such
+    moves is the sum of the squares, and a sum of n terms is at most the root of n times the root of that. An array that
+    cancels, such as a bias before a centring, moves the result by rounding alone, and leaves its own rounding behind in
+    every way to compute it.
     """
-    squares = [0.0] * len(f(arrays))
-    for _ in range(DRAWS):
-        ways = [array * rng.choice([-1.0, 1.0], array.shape) for array in arrays]
-        squares = [
-            s + d**2 for s, d in zip(squares, _slopes(f, arrays, ways), strict=True)
-        ]
-    count = sum(array.size for array in arrays)
-    return [np.sqrt(count * square / DRAWS) for square in squares]
 
+    def moves(which):
+        moved = list(arrays)
+        for at in which:
+            signs = rng.choice([-1.0, 1.0], moved[at].shape)
+            moved[at] = moved[at] * (1 + U32 * signs)
+        return [abs(m - y) for m, y in zip(f(moved), results, strict=True)]
 
-def _slopes(f, arrays, ways) -> list[np.ndarray]:
-    """The derivative of every result along some ways."""
-    h = best_step()
-    up = f([a + h * way for a, way in zip(arrays, ways, strict=True)])
-    down = f([a - h * way for a, way in zip(arrays, ways, strict=True)])
-    return [(a - b) / (2 * h) for a, b in zip(up, down, strict=True)]
-
-
-def cancelled(rng, f, arrays) -> list[float]:
-    """For every result the largest entry of the arrays that are in it and cancel, such as a bias before a centring.
-
-    They move the result by rounding alone, so that its slopes say nothing of them: but what is added and taken off
-    again leaves its rounding behind, in every way to compute it. Below the root of the unit roundoff, a slope is the
-    rounding of a difference.
-    """
-    largest = [0.0] * len(f(arrays))
+    results, count = f(arrays), sum(array.size for array in arrays)
+    squares = [moves(range(len(arrays))) for _ in range(DRAWS)]
+    bounds = [np.sqrt(count * np.square(s).mean(0)) for s in zip(*squares, strict=True)]
     for at, array in enumerate(arrays):
-        size = float(np.abs(array).max(initial=0))
-        ways = [np.zeros(a.shape) for a in arrays]
-        ways[at] = array * rng.choice([-1.0, 1.0], array.shape)
-        for result, slope in enumerate(_slopes(f, arrays, ways)):
-            if 0 < np.abs(slope).max(initial=0) <= U**0.5 * size:
-                largest[result] = max(largest[result], size)
-    return largest
+        size = np.abs(array).max(initial=0)
+        for result, move in enumerate(moves([at])):
+            if 0 < move.max(initial=0) <= U32 * U**0.5 * size:
+                bounds[result] = bounds[result] + U32 * size
+    return bounds
 
 
 def float32(exam) -> str:
     """Results come in float32, as close to those in float64 as the problem's own condition allows."""
-    operator, dtype, worst = Operator(exam), "float32", (0.0, 1.0)
+    operator, dtype, errors = Operator(exam), "float32", []
     inputs = operator.usual().rounded(dtype)
     dy = operator.like(operator.y(inputs)).astype(np.float32).astype(np.float64)
 
@@ -472,18 +429,16 @@ def float32(exam) -> str:
 
     arrays = [dy, *inputs.arrays.values()]
     wide, narrow = run(arrays), run(arrays, dtype)
-    conditions = reach(operator.rng, run, arrays)
-    rounding = cancelled(operator.rng, run, arrays)
+    bounds = rounding(operator.rng, run, arrays)
     terms = max(array.size for array in arrays) + ELEMENTWISE
     for at, name in enumerate(("y", *inputs.arrays)):
-        size = np.abs(wide[at]) + conditions[at] + rounding[at]
+        size = U32 * np.abs(wide[at]) + bounds[at]
         if size.ndim:
             size = size.max(-1, keepdims=True, initial=0)
-        bound = SAFETY * unit_roundoff(dtype) * terms * size + SMALLEST[dtype]
-        bound = np.broadcast_to(bound, wide[at].shape)
+        bound = np.broadcast_to(SAFETY * terms * size, wide[at].shape) + SMALLEST[dtype]
         which = "Y at " if name == "y" else f"The gradient for {name}, at "
         error, allowed, words = compare(which, narrow[at], wide[at], bound)
         if words:
             raise Wrong(f"{INPUTS}the same numbers in {dtype}. {words}")
-        worst = _worse(worst, (error, allowed or 1.0))
-    return f"L{_largest(worst)[1:]}."
+        errors.append((error, allowed))
+    return f"L{largest(errors)}"

@@ -8,17 +8,14 @@ import numpy as np
 
 from ...checks.finite_difference import best_step, directional, inner
 from ...checks.tolerance import round_to
-from ..messages import Wrong
+from ..checks.exam import KINDS
+from ..messages import Wrong, a
 from ..named import named
 from ..sandbox.student import Given, Request
 
 # Every entry is moved once or twice, so that more would take minutes.
 MOST_ENTRIES = 400
 LIBRARIES = {"ndarray": "numpy", "tensor": "torch"}
-KINDS = {
-    "numpy": ("ndarray", "a NumPy array"),
-    "torch": ("tensor", "a torch tensor"),
-}
 KEPT = (
     "Right after forward on the same inputs it gives results: it reads what forward has kept. backward computes all "
     "that it needs from dy and the inputs that it is given."
@@ -202,10 +199,10 @@ def _inputs(method, values) -> Inputs:
     for name, value in values.items():
         gives = f"{method} gives {name}"
         if value.facts.get("kind") not in LIBRARIES:
-            got = value.facts.get("type")
+            got = a(value.facts.get("type"))
             words = "numbers such as eps belong into the code of the operator"
             raise Wrong(
-                f"{gives} as a {got}, needs a NumPy array or a torch tensor; {words}."
+                f"{gives} as {got}, needs a NumPy array or a torch tensor; {words}."
             )
         if value.facts["dtype"] != "float64":
             got = value.facts["dtype"]
@@ -237,10 +234,7 @@ def _given(inputs, dtype, layout, dy=None):
 def _check(name, value, library, dtype, shape=None):
     facts, (kind, words) = value.facts, KINDS[library]
     if facts.get("kind") != kind:
-        got = "None"
-        if facts.get("type") != "NoneType":
-            got = f"a {facts.get('type')}"
-        raise Wrong(f"{name} is {got}, needs {words}.")
+        raise Wrong(f"{name} is {a(facts.get('type'))}, needs {words}.")
     if shape is not None and tuple(facts["shape"]) != tuple(shape):
         got, needs = tuple(facts["shape"]), tuple(shape)
         key = "wrong-axis" if value.numbers.size != np.prod(needs) else "axis-of-one"

@@ -215,7 +215,7 @@ BELIEFS = {
     "before": "pulled-out",
     "within": "term-replaced",
     "exchanged": "arrays-exchanged",
-    "letters": "letters-exchanged",
+    "letters": "another-index",
     "axes": "rows-apart",
     "entry for sum": "entry-for-sum",
     "sum for entry": "sum-for-entry",

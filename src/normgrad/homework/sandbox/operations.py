@@ -440,8 +440,10 @@ def number_at(expression, point, arrays, notes=None) -> float:
     import sympy
 
     notes = {"left": set(), "outside": set()} if notes is None else notes
-
-    value = _worth(expression, point, arrays).doit()
+    try:
+        value = _worth(expression, point, arrays).doit()
+    except ValueError:  # a sum from 0 of an index that is positive by its symbol
+        return np.nan
     entries = value.atoms(sympy.Indexed)
     notes["outside"] |= {str(entry) for entry in entries}
     if value.free_symbols or not value.is_number:

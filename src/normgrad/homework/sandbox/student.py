@@ -133,32 +133,24 @@ def plain(request: Request, entry: str, seconds: float) -> tuple[dict, list]:
     """A request as plain data and arrays."""
     specs, arrays, more = [], [], 0
     for argument in request.arguments:
-        spec = {
-            "name": argument.name,
-            "kind": argument.kind,
-            "dtype": argument.dtype,
-            "grad": argument.grad,
-        }
-        if argument.kind == "scalar":
-            specs.append(spec | {"value": argument.value})
-            continue
-        arrays.append(
-            np.array(
-                argument.value, STORED.get(argument.dtype, argument.dtype), order="C"
-            )
-        )
-        layout = argument.layout if arrays[-1].ndim >= 2 else "contiguous"
-        more += layout != "contiguous"
-        specs.append(spec | {"layout": layout, "more": more})
-    options = {**request.options, "entry": entry}
+        spec = dict(vars(argument))
+        if argument.kind != "scalar":
+            dtype = STORED.get(argument.dtype, argument.dtype)
+            arrays.append(np.array(spec.pop("value"), dtype, order="C"))
+            if arrays[-1].ndim < 2:
+                spec["layout"] = "contiguous"
+            more += spec["layout"] != "contiguous"
+            spec["more"] = more
+        specs.append(spec)
     header = {
         "action": "call",
         "op": request.op,
         "entry": entry,
         "arguments": specs,
-        "options": options,
+        "options": {**request.options, "entry": entry},
+        "seconds": seconds,
     }
-    return header | {"seconds": seconds}, arrays
+    return header, arrays
 
 
 def outcome(header: dict, arrays, seconds: float) -> Outcome:
