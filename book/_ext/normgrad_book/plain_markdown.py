@@ -18,7 +18,6 @@ from sphinx.errors import ExtensionError
 
 from .citations import cited
 from .equations import NAMED, registered
-from .reading_time import plain_times
 
 FENCED = re.compile(
     r"^(?P<indent> *)(?P<mark>`{3,}|:{3,})(?:\{(?P<name>[\w:.-]+)\})? *(?P<arg>[^\n]*)\n"
@@ -176,8 +175,6 @@ class PlainMarkdown:
                 return self.excerpt(arg, options)
             case "code-block":
                 return f"```{arg}\n{inner}\n```"
-            case "reading-times":
-                return plain_times(self.env)
             case "solution":
                 number = self.find(arg)[3]
                 return self.folded(f"Solution to exercise {number}", inner)

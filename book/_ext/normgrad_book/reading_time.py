@@ -1,4 +1,4 @@
-"""How long a page takes to read: one model for all pages, printed on each and in a table.
+"""How long a page takes to read: one model for all pages, printed below the title of each.
 
 Words, displays, lines of code and figures have their time each. What is folded away (hidden cells, solutions, hints)
 is not read on the way, and takes none; nor do the words that a cell prints.
@@ -10,28 +10,13 @@ import re
 from collections import Counter
 
 from docutils import nodes
-from sphinx.util.docutils import SphinxDirective
-
-from .ledger_page import cell, reading_order, table
 
 WORDS_A_MINUTE = 130
 # Seconds of one display, of each line of it, of a visible line of code, of a figure.
 SECONDS = {"display": 30, "line of a display": 15, "line of code": 7, "figure": 60}
-HEADINGS = ("Page", "Minutes", "Words", "Displays", "Lines of code", "Figures")
 WORD = re.compile(r"[^\W_]+(?:['-]\w+)*")
 # A homework takes as long as it takes; the contract is a report.
 NO_LESSON = re.compile(r"book/(?:intro|hw\d|homework|contract)")
-
-
-class ReadingTimesNode(nodes.General, nodes.Element):
-    """Stands for the table until all pages are read."""
-
-
-class ReadingTimes(SphinxDirective):
-    """``{reading-times}``: the pages of the course and how long each takes."""
-
-    def run(self):
-        return [ReadingTimesNode()]
 
 
 def amounts(node) -> Counter:
@@ -91,43 +76,11 @@ def print_time(app, doctree):
     title = next(iter(doctree.findall(nodes.title)), None)
     if title is None or "kernelspec" not in metadata or NO_LESSON.match(docname):
         return
-    held = metadata["amounts"] = amounts(doctree)
-    text = f"Reading and running this page takes about {minutes(held):.0f} minutes."
+    time = minutes(amounts(doctree))
+    text = f"Reading and running this page takes about {time:.0f} minutes."
     line = nodes.paragraph("", text, classes=["reading-time"])
     title.parent.insert(title.parent.index(title) + 1, line)
 
 
-def times(env) -> list[list[str]]:
-    """What each page of the course holds and how long it takes, under HEADINGS."""
-    rows = []
-    for docname in reading_order(env):
-        if held := env.metadata[docname].get("amounts"):
-            counts = [
-                held[part] for part in ("word", "display", "line of code", "figure")
-            ]
-            title = env.titles[docname].astext()
-            rows.append([title, f"{minutes(held):.0f}", *map(str, counts)])
-    return rows
-
-
-def plain_times(env) -> str:
-    """The same as a table in Markdown, for notebooks."""
-    lines = [HEADINGS, ["---"] * len(HEADINGS), *times(env)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def fill_times(app, doctree, docname):
-    """Replace the page's placeholder, now that every page is read."""
-    for node in list(doctree.findall(ReadingTimesNode)):
-        rows = [
-            nodes.row("", *[cell(nodes.Text(text)) for text in line])
-            for line in times(app.env)
-        ]
-        node.replace_self(table(HEADINGS, rows))
-
-
 def setup(app):
-    app.add_node(ReadingTimesNode)
-    app.add_directive("reading-times", ReadingTimes)
     app.connect("doctree-read", print_time)
-    app.connect("doctree-resolved", fill_times)
