@@ -122,9 +122,10 @@ def test_on_a_phone_letters_can_be_read_and_controls_hit(chromium, name):
 def test_on_a_phone_letters_of_drawings_can_be_read():
     """A drawing gets 358 of the 390 pixels; a letter of matplotlib's is drawn as outlines of size 100, scaled."""
     heights = {}
-    for file in SITE.glob("_images/*.svg"):
-        text = file.read_text(encoding="utf8")
-        scales = [float(scale) for scale in re.findall(r"scale\(([\d.]+) -", text)]
-        width = float(re.search(r'viewBox="0 0 ([\d.]+)', text)[1])
-        heights[file.name] = 100 * min(scales, default=1) * 358 / width
+    texts = [(SITE / path).read_text(encoding="utf8") for path in pages()]
+    for name in set(re.findall(r"_images/(\w+\.svg)", "".join(texts))):
+        drawing = (SITE / "_images" / name).read_text(encoding="utf8")
+        width = float(re.search(r'viewBox="0 0 ([\d.]+)', drawing)[1])
+        scales = map(float, re.findall(r"scale\(([\d.]+) -", drawing))
+        heights[name] = 100 * min(scales, default=1) * 358 / width
     assert [name for name, height in heights.items() if height < 9] == []
