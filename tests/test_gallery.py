@@ -55,7 +55,7 @@ def exhibits():
             cells = page_cells.page_cells.of_page(page)
             namespace = page_cells.as_on_a_page()
             for cell in page_cells.page_cells.needed(
-                cells, lambda cell: cell.plain_calls("exhibit")
+                cells, lambda cell: "exhibit(" in cell.source
             ):
                 page_cells.execute(cell, namespace)
     return bugs

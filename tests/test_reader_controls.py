@@ -20,6 +20,12 @@ from normgrad_book import folded, repository  # noqa: E402
             "the code of the figure (2 lines)",
         ),
         ("x = 1\nassert x == 1", "the checks (2 lines)"),
+        ("prove(x, y)", "the derivation (1 line)"),
+        (
+            "# the verdicts, package by package\nx = 1",
+            "the verdicts, package by package (2 lines)",
+        ),
+        ("x = 1\ndef summed(x): ...", "the code of summed (2 lines)"),
         ("x = 1", "the code (1 line)"),
         ("%matplotlib inline", "the code (1 line)"),
     ],

@@ -193,7 +193,7 @@ def test_a_refuted_kernel_is_shown_by_its_terms_and_by_values():
     shown = str(result.outputs["Y"])
     assert "stored - defined = -sqrt(N)*weight_offset*x[i, j]/sqrt(" in shown
     assert "counterexample at M = 3, N = 2" in shown and "left = " in shown
-    assert "assumed: axis 0 of the grid: M programs" in str(result)
+    assert "assumed of the launch: axis 0 of the grid: M programs" in str(result)
     assert "**refuted**" in result._repr_markdown_()
 
 
@@ -384,7 +384,8 @@ def test_the_command_proposes_a_binding_and_takes_none_silently(
 def test_what_is_right_is_proved_and_says_what_it_assumes(program):
     result = program.verdict()
     assert result and len(result.outputs) == len(program.outputs)
-    assert all(f"assumed: {text}" in str(result) for text in result.assumptions)
+    for text in result.assumptions:
+        assert all(part in str(result) for part in text.split("; "))
     assert any("overlap" in text for text in result.assumptions)
 
 

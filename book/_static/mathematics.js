@@ -178,6 +178,18 @@
     document.documentElement.dataset.fitted = frame;
   }
 
+  // What is not in view is typeset while nothing else is to do: who listens or searches does not scroll first.
+  function typesetAhead(doc) {
+    const waiting = [...doc.math].filter((math) => math.lazyTypeset && math.lazyMarker);
+    if (waiting.length === 0) return;
+    if (!doc.lazyIdle) {
+      for (const {lazyMarker} of waiting.slice(0, 16)) doc.lazySet.add(lazyMarker.dataset.mjxLazy);
+      doc.lazyIdle = true;
+      doc.lazyProcessSet();
+    }
+    setTimeout(typesetAhead, 100, doc);
+  }
+
   // The style of every letter is there from the start: what is measured may have letters that no formula has had yet.
   MathJax.chtml = {adaptiveCSS: false};
   const begun = new Promise((resolve) => {
@@ -186,7 +198,7 @@
         MathJax.startup.defaultReady();
         const action = {id: "fit", renderDoc: (doc) => fitAll(doc), renderMath: () => {}, convert: false};
         MathJax.startup.document.renderActions.add(action, MathJax._.core.MathItem.STATE.INSERTED + 10);
-        MathJax.startup.promise.then(resolve);
+        MathJax.startup.promise.then(resolve).then(() => typesetAhead(MathJax.startup.document));
       },
     };
   });

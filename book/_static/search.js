@@ -45,7 +45,7 @@
 
   const number = query.toLowerCase().replace(/^\s*(eq|equation)?\s*\(?|\)?\s*$/g, "");
   const score = (item) => {
-    if (item.label === query.trim() || item.number && item.number === number) return 1000;
+    if (item.label === query.trim() || item.number?.toLowerCase() === number) return 1000;
     let best = 0, covered = 0;
     for (const word of words) {
       const weight = Math.max(...item.fields.map(([gain, list]) => gain * holds(list, word)));

@@ -48,7 +48,7 @@ def registers(records) -> None:
     for limit, text in LIMITS.items():
         axes.axhline(limit, color=GREY, ls="--", lw=1)
         axes.text(
-            66000, limit + 5, f"{limit}: {text}", color=GREY, fontsize=11, ha="right"
+            66000, limit + 5, f"{limit}: {text}", color=GREY, fontsize=12, ha="right"
         )
     axes.set(
         xlabel="columns N", ylabel="registers a thread", xscale="log", ylim=(0, 285)
@@ -56,7 +56,5 @@ def registers(records) -> None:
     axes.set_xticks(
         [128, 512, 2048, 8192, 65536], ["128", "512", "2048", "8192", "65536"]
     )
-    axes.legend(
-        loc="upper left", bbox_to_anchor=(0, 0.9), ncols=2, frameon=False, fontsize=10
-    )
+    axes.legend(loc="upper left", bbox_to_anchor=(0, 0.9), ncols=2, frameon=False)
     axes.minorticks_off()

@@ -46,7 +46,7 @@ def tangent(sizes, gaps) -> None:
 
     Args:  sizes: steps h; gaps: largest entry of y(x + h x_dot) - y - h y_dot, one for each step
     """
-    _, (left, right) = plt.subplots(1, 2, figsize=(7, 3.3), width_ratios=(1.25, 1))
+    _, (left, right) = plt.subplots(1, 2, figsize=(6.4, 3.3), width_ratios=(1.25, 1))
     _on_the_circle(left)
     right.loglog(sizes, gaps, "o-", color=ORANGE, ms=4)
     right.loglog(
@@ -86,7 +86,7 @@ def _on_the_circle(axes):
 
 def both_directions() -> None:
     """The graph of a normalized row: tangents forward above, cotangents in reverse below."""
-    _, panels = plt.subplots(2, 1, figsize=(6.8, 5.4))
+    _, panels = plt.subplots(2, 1, figsize=(6.2, 5.4))
     for axes, back, color in zip(panels, (False, True), (BLUE, ORANGE), strict=True):
         for (start, end), slope in LOCAL.items():
             places = (
@@ -129,4 +129,4 @@ def _node(axes, name, place, back, color):
     text = rf"\mathrm{{d}}{inner}" if back else rf"\dot{{{inner}}}"
     width = 4 if back and name in TWO_CONSUMERS else 1.2
     axes.plot(*place, "o", ms=40, mfc="white", mec=color, mew=width)
-    axes.text(*place, f"${text}$", ha="center", va="center", fontsize=11)
+    axes.text(*place, f"${text}$", ha="center", va="center", fontsize=12)

@@ -72,5 +72,5 @@ def ways() -> None:
         axes.set(ylabel="relative error of $v$", ylim=(1e-8, 1e8))
     above.set(xlabel="mean of the row")
     above.set_xticks([0.3, 10, 1e3, 1e5], ["0", "10", "1000", "$10^5$"])
-    above.legend(frameon=False, fontsize=9, loc="upper left")
+    above.legend(frameon=False, fontsize=11, loc="upper left")
     below.set(xlabel="row length $N$")

@@ -24,7 +24,7 @@ def passes() -> None:
             GREEN,
         ),
     }
-    figure, axes = plt.subplots(figsize=(8.4, 2.9))
+    figure, axes = plt.subplots(figsize=(6.4, 2.9))
     for place, (name, ((given, made), color)) in enumerate(boxes.items()):
         height = -1.1 * place
         box = {"boxstyle": "round,pad=0.5", "fc": "white", "ec": color, "lw": 2}
@@ -59,7 +59,7 @@ CUT = ("x rstd", "x x_hat", "rstd x_hat")
 
 def graph() -> None:
     """What autograd sees of a backward: with the statistics computed in it, and with saved numbers."""
-    figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.4))
+    figure, panels = plt.subplots(1, 2, figsize=(6.9, 3.4))
     for axis, cut in zip(panels, ((), CUT), strict=True):
         for path in PATHS:
             start, end = (np.array(PLACES[name]) for name in path.split())

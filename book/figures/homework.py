@@ -12,7 +12,7 @@ def by_depth(pre, post) -> None:
 
     Args:  pre, post: {words: sizes from the first place to the last}, each before and after training
     """
-    _, panels = plt.subplots(1, 2, figsize=(7.0, 3.2), sharex=True, sharey=True)
+    _, panels = plt.subplots(1, 2, figsize=(6.4, 3.2), sharex=True, sharey=True)
     for axes, title, lines in zip(
         panels, ("pre-norm", "post-norm"), (pre, post), strict=True
     ):

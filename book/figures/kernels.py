@@ -9,7 +9,7 @@ from .style import BLUE, GREY, ORANGE
 FAINT = "#BBBBBB"
 
 
-def _box(axes, left, bottom, width, height, color, text, size=9, fill="22"):
+def _box(axes, left, bottom, width, height, color, text, size=10.5, fill="22"):
     axes.add_patch(
         plt.Rectangle(
             (left, bottom),
@@ -58,7 +58,7 @@ def gpu() -> None:
                 0.85,
                 ORANGE,
                 f"program {program}",
-                9,
+                10.5,
                 "33",
             )
         axes.text(
@@ -67,7 +67,7 @@ def gpu() -> None:
             "registers,\nshared memory",
             ha="center",
             va="center",
-            fontsize=8,
+            fontsize=10.5,
         )
         _between(axes, left + 1.35, 3.9, 3.0)
         _between(axes, left + 1.35, 2.3, 1.5)
@@ -77,13 +77,15 @@ def gpu() -> None:
         "... 132 of these\nmultiprocessors",
         ha="center",
         va="center",
-        fontsize=9,
+        fontsize=10.5,
         color=BLUE,
     )
     for place in range(4):
-        _box(axes, 0.2 + 1.1 * place, 8.3, 0.9, 0.75, ORANGE, str(6 + place), 9, "11")
+        _box(
+            axes, 0.2 + 1.1 * place, 8.3, 0.9, 0.75, ORANGE, str(6 + place), 10.5, "11"
+        )
     axes.text(
-        4.8, 8.67, "... wait for a free place", va="center", fontsize=9, color=ORANGE
+        4.8, 8.67, "... wait for a free place", va="center", fontsize=10.5, color=ORANGE
     )
     axes.set(xlim=(-0.2, 12.4), ylim=(-0.2, 9.3), frame_on=False, xticks=[], yticks=[])
 
@@ -116,7 +118,7 @@ def tile() -> None:
                     str(5 * i + j),
                     ha="center",
                     va="center",
-                    fontsize=9,
+                    fontsize=10.5,
                 )
     for first, name, width, line in (
         (0, "program 0", 1, ":"),
@@ -126,8 +128,8 @@ def tile() -> None:
             (0, -first - 4), 8, 4, fill=False, edgecolor=ORANGE, lw=width, ls=line
         )
         axes.add_patch(frame)
-        axes.text(8.2, -first - 2, name, color=ORANGE, va="center", fontsize=10)
-    axes.text(2.5, 0.25, "N = 5 columns", ha="center", fontsize=9, color=GREY)
+        axes.text(8.2, -first - 2, name, color=ORANGE, va="center", fontsize=10.5)
+    axes.text(2.5, 0.25, "N = 5 columns", ha="center", fontsize=10.5, color=GREY)
     axes.text(
         -0.25,
         -3,
@@ -135,7 +137,7 @@ def tile() -> None:
         ha="center",
         va="center",
         rotation=90,
-        fontsize=9,
+        fontsize=10.5,
         color=GREY,
     )
     width = 10.2 / 30
@@ -149,9 +151,14 @@ def tile() -> None:
         )
         if place % 5 == 0:
             axes.text(
-                left + width / 2, -9.6, str(place), ha="center", va="center", fontsize=7
+                left + width / 2,
+                -9.6,
+                str(place),
+                ha="center",
+                va="center",
+                fontsize=10.5,
             )
-    axes.text(-0.3, -8.95, "memory", fontsize=9, color=GREY)
+    axes.text(-0.3, -8.95, "memory", fontsize=10.5, color=GREY)
     axes.set(xlim=(-0.6, 10.3), ylim=(-10.2, 0.8), frame_on=False, xticks=[], yticks=[])
 
 
@@ -166,13 +173,13 @@ def _terms(axes):
     level = [(float(place), 0.0) for place in range(8)]
     for place, spot in enumerate(level):
         axes.plot(*spot, "o", color=BLUE, ms=6)
-        axes.text(place, -0.75, f"$t_{place + 1}$", ha="center", fontsize=9)
+        axes.text(place, -0.75, f"$t_{place + 1}$", ha="center", fontsize=10.5)
     return level
 
 
 def orders() -> None:
     """Eight numbers added from left to right, and in a tree."""
-    figure, (chain, tree) = plt.subplots(1, 2, figsize=(5.8, 3.2), sharey=True)
+    figure, (chain, tree) = plt.subplots(1, 2, figsize=(5.5, 3.2), sharey=True)
     total, *rest = _terms(chain)
     for place, term in enumerate(rest, start=1):
         total = _add(chain, total, term, (place - 0.3, float(place)))

@@ -74,7 +74,7 @@ def spectrum(matrix, values, share, with_eps) -> None:
 
     Args:  matrix: s J; values: its eigenvalues; share: eps over s**2 + eps; with_eps: the eigenvalues of D J with eps
     """
-    figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.3))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(6.4, 3.3))
     figure.colorbar(
         left.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1), ax=left, shrink=0.8
     )

@@ -25,7 +25,7 @@ def _forward(axes):
     axes.plot_trisurf(*(1.5 * CIRCLE @ PLANE).T, color=GREY, alpha=0.12, linewidth=0)
     axes.plot(*(CIRCLE @ PLANE).T, color=BLUE, lw=2.2)
     axes.plot(*np.full((3, 2), [-1.7, 1.7]), ":", color="black", lw=1.2)
-    axes.text(1.75, 1.75, 1.85, "(1, 1, 1)", fontsize=10)
+    axes.text(1.75, 1.75, 1.85, "(1, 1, 1)", fontsize=12)
     for start, centred, end in zip(ROWS, q, x_hat, strict=True):
         axes.plot(*np.stack([start, centred]).T, "--", color=ORANGE, lw=1.4)
         axes.plot(*np.stack([centred, end]).T, "-", color=GREEN, lw=1.4)
@@ -51,8 +51,8 @@ def _forward(axes):
         *x_hat.T, marker="o", s=26, color=BLUE, depthshade=False, label=r"$\hat{x}$"
     )
     axes.legend(
-        loc="upper left",
-        fontsize=10,
+        loc="lower left",
+        fontsize=12,
         frameon=False,
         ncols=3,
         columnspacing=0.8,
@@ -92,6 +92,6 @@ def _backward(axes):
 
 def two_projections() -> None:
     """Left: rows are centred and scaled to a circle. Right: what is left of a cotangent is tangent to the circle."""
-    figure = plt.figure(figsize=(7.8, 3.9))
+    figure = plt.figure(figsize=(6.2, 3.6))
     _forward(figure.add_subplot(1, 2, 1, projection="3d"))
     _backward(figure.add_subplot(1, 2, 2))

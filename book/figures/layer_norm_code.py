@@ -9,7 +9,7 @@ from .style import BLUE, GREY, ORANGE
 
 def kept(functions) -> None:
     """Numbers kept by each function, tensor by tensor. Args: functions: {title: {tensor: (numbers, whether used)}}"""
-    figure, axes = plt.subplots(figsize=(8.2, 0.7 + 0.65 * len(functions)))
+    figure, axes = plt.subplots(figsize=(6.4, 0.7 + 0.65 * len(functions)))
     for place, tensors in enumerate(functions.values()):
         left = 0
         for name, (numbers, used) in tensors.items():

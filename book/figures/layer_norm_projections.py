@@ -12,7 +12,7 @@ def spectrum(J, rstd, eps) -> None:
     """J / rstd as a heat map, and its eigenvalues. Args: J (N, N): a Jacobian; rstd, eps: those of its row"""
     N = len(J)
     values = np.linalg.eigvalsh((J + J.T) / 2 / rstd)
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 3.4))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(6.6, 3.1))
     picture = left.imshow(J / rstd, cmap="RdBu_r", vmin=-1, vmax=1)
     figure.colorbar(picture, ax=left, shrink=0.8)
     left.set(

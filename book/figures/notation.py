@@ -10,26 +10,28 @@ from .style import BLUE, GREEN, GREY, ORANGE, arrow
 
 def shapes() -> None:
     """The matrix x, what there is one of per column above and below it, and what there is one of per row beside it."""
-    _, axes = plt.subplots(figsize=(6.4, 3.4))
+    _, axes = plt.subplots(figsize=(5.8, 3.4))
     _grid(axes, (0, 3.0), (3, 5), GREY, (1, 3), "$x_{ij}$")
     _grid(axes, (0, 4.7), (1, 5), GREEN, (0, 3), "$w_j$")
-    _grid(axes, (7.6, 3.0), (3, 1), BLUE, (1, 0), "mean$_i$", size=8)
+    _grid(axes, (7.6, 3.0), (3, 1), BLUE, (1, 0), "")
     _grid(axes, (0, -0.9), (1, 5), ORANGE, (0, 3), r"$\mathrm{db}_j$")
     arrow(axes, (7.5, 1.5), (5.1, 1.5), BLUE, lw=1.6)
     arrow(axes, (3.5, -0.8), (3.5, 0.9), ORANGE, lw=1.6)
-    axes.text(6.3, 1.8, "sum over $r$", ha="center", color=BLUE, fontsize=9)
-    axes.text(6.3, 1.0, "axis $-1$", ha="center", color=BLUE, fontsize=9)
-    axes.text(3.8, -0.45, "sum over $i$, axis 0", va="center", color=ORANGE, fontsize=9)
-    axes.text(8.8, 1.5, "mean, rstd\n(M,)", va="center", color=BLUE, fontsize=10)
-    left = {"ha": "right", "va": "center", "fontsize": 10}
+    axes.text(6.3, 1.8, "sum over $r$", ha="center", color=BLUE, fontsize=11)
+    axes.text(6.3, 1.0, "axis $-1$", ha="center", color=BLUE, fontsize=11)
+    axes.text(
+        3.8, -0.45, "sum over $i$, axis 0", va="center", color=ORANGE, fontsize=11
+    )
+    axes.text(8.8, 1.5, "mean, rstd\n(M,)", va="center", color=BLUE, fontsize=11)
+    left = {"ha": "right", "va": "center", "fontsize": 11}
     axes.text(-0.2, 4.2, "weight, bias\n(N,)", color=GREEN, **left)
-    axes.text(-0.2, 1.5, "x, y, dy, dx, x_hat\n(M, N)", color=GREY, **left)
+    axes.text(-0.2, 1.5, "x, y, dy,\ndx, x_hat\n(M, N)", color=GREY, **left)
     axes.text(-0.2, -1.4, "dw, db\n(N,)", color=ORANGE, **left)
     axes.set(xlim=(-3.4, 11.3), ylim=(-2, 4.8), aspect="equal")
     axes.axis("off")
 
 
-def _grid(axes, corner, size_of, color, marked, text, size=12):
+def _grid(axes, corner, size_of, color, marked, text):
     left, top = corner
     for down, across in np.ndindex(size_of):
         face = color + "44" if (down, across) == marked else "white"
@@ -45,7 +47,6 @@ def _grid(axes, corner, size_of, color, marked, text, size=12):
         text,
         ha="center",
         va="center",
-        fontsize=size,
     )
 
 

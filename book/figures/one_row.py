@@ -27,7 +27,7 @@ def _bars(axes, values, color, title):
 
 def there_and_back(x, x_hat, dy, dx) -> None:
     """Four rows as bars: forward from x to x_hat above, backward from dy to dx below."""
-    _, panels = plt.subplots(2, 2, figsize=(6.6, 4.4))
+    _, panels = plt.subplots(2, 2, figsize=(6.2, 4.4))
     _bars(panels[0, 0], x, GREY, "$x$")
     _bars(panels[0, 1], x_hat, BLUE, r"$\hat{x}$")
     _bars(panels[1, 1], dy, ORANGE, r"$\mathrm{dy}$")
@@ -41,5 +41,5 @@ def there_and_back(x, x_hat, dy, dx) -> None:
         axes.annotate(
             "", (end, 0.5), (start, 0.5), xycoords="axes fraction", arrowprops=forward
         )
-        axes.text(1.12, 0.58, words, transform=axes.transAxes, ha="center", size=10)
+        axes.text(1.12, 0.58, words, transform=axes.transAxes, ha="center", size=12)
     plt.gcf().get_layout_engine().set(wspace=0.25, hspace=0.15)

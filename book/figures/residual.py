@@ -29,7 +29,7 @@ def _empty(width, height, xlim, ylim):
 
 def paths() -> None:
     """The operator with its two inputs and outputs: forward in grey, what comes back in orange and green."""
-    axes = _empty(7.0, 3.0, (-1.3, 9.6), (-1.6, 3.3))
+    axes = _empty(6.4, 3.0, (-1.3, 10.3), (-1.6, 3.3))
     for start, end in (
         ((0.4, 1.6), (2, 0.35)),
         ((0.4, -1), (2, -0.2)),
@@ -46,7 +46,7 @@ def paths() -> None:
         (-0.3, 1.8, "$x$"),
         (-0.3, -1.1, "residual"),
         (8.8, 2, "$y$"),
-        (8.8, 0, "residual_out"),
+        (9.3, 0, "residual_out"),
     ]
     for place in names:
         axes.text(*place, ha="center", va="center")

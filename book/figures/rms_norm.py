@@ -19,7 +19,7 @@ def _normalized(rows, spec):
 
 def geometry() -> None:
     """Rows of two and of three numbers on their way to the sphere, and the ellipsoid that the weight makes of it."""
-    figure = plt.figure(figsize=(7, 3.5))
+    figure = plt.figure(figsize=(6.2, 3.4))
     _plane(figure.add_subplot(1, 2, 1))
     _space(figure.add_subplot(1, 2, 2, projection="3d"))
 

@@ -25,7 +25,7 @@ def v_curves(phi, slope) -> None:
     Args:  phi: the loss on the line, as phi(h, dtype); slope: its slope at 0
     """
     steps = np.geomspace(1e-16, 1, 65)
-    _, axes = plt.subplots(figsize=(6, 4.4))
+    _, axes = plt.subplots(figsize=(6, 5.6))
 
     def error(found):
         return abs(found / slope - 1)
@@ -58,7 +58,7 @@ def v_curves(phi, slope) -> None:
     ]
     axes.loglog(small, imaginary, color="black", label="complex step")
     axes.set(xlabel="step h", ylabel="relative error", ylim=(1e-17, 1e2))
-    axes.legend(fontsize=9, loc="lower right")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.45, -0.16), ncols=2)
 
 
 def caught(table) -> None:

@@ -19,12 +19,12 @@ def norms(curves: dict, predictions: dict) -> None:
     axes.set_yticks([2, 5, 10], ["2", "5", "10"])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=11, loc="lower left", bbox_to_anchor=(0.12, 0.12))
+    axes.legend(loc="lower left", bbox_to_anchor=(0.12, 0.12))
 
 
 def depths(depths, gradients: dict, rates: dict) -> None:
     """Gradient of the last branch and best first learning rate against the depth, one line for each place."""
-    _, panels = plt.subplots(1, 2, figsize=(7.4, 3.5))
+    _, panels = plt.subplots(1, 2, figsize=(6.4, 3.5))
     looks = {
         "post": {"color": ORANGE, "marker": "s"},
         "pre": {"color": BLUE, "marker": "o"},
@@ -44,5 +44,5 @@ def depths(depths, gradients: dict, rates: dict) -> None:
     )
     panels[0].set_title("gradient of the last branch", fontsize=12)
     panels[0].set_yticks([1, 2, 4], ["1", "2", "4"])
-    panels[0].legend(fontsize=10)
+    panels[0].legend()
     panels[1].set_title("best first learning rate", fontsize=12)

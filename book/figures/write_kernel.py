@@ -25,7 +25,7 @@ def trips(calls, arguments, entries) -> None:
         for name, loaded, stored, _ in arguments
     ]
     longest = sum(size for _, size in operations)
-    figure, axes = plt.subplots(figsize=(7.6, 2.6))
+    figure, axes = plt.subplots(figsize=(5.9, 2.9))
     for place, pieces, color in ((1, operations, ORANGE), (0, kernel, BLUE)):
         left = 0
         for name, size in pieces:
@@ -47,7 +47,7 @@ def trips(calls, arguments, entries) -> None:
                     va="center",
                     rotation=90,
                     color="white",
-                    size=9,
+                    size=11,
                 )
             left += size
         axes.text(left + 0.01 * longest, place, f"{left:.1f}", va="center")
@@ -63,7 +63,7 @@ def trips(calls, arguments, entries) -> None:
 def steps(counts, split=None) -> None:
     """Bars of bytes requested in units of the floor. Args: counts: {step: times the floor}; split: {step: (forward,
     backward)}, parts of the same length in all, drawn in two colours"""
-    figure, axes = plt.subplots(figsize=(7.4, 0.6 + 0.5 * len(counts)))
+    figure, axes = plt.subplots(figsize=(6.3, 0.6 + 0.5 * len(counts)))
     for place, (step, times) in enumerate(counts.items()):
         left = 0
         for size, color in zip(
@@ -95,7 +95,7 @@ def stores(panels, argument) -> None:
     Args:  panels: {title: Seen}; argument: its name in the kernels
     """
     figure, axes = plt.subplots(
-        1, len(panels), figsize=(7.8, 3.1), sharex=True, sharey=True
+        1, len(panels), figsize=(6.4, 3.1), sharex=True, sharey=True
     )
     for panel, (title, seen) in zip(axes, panels.items(), strict=True):
         found = {}

@@ -1,5 +1,6 @@
 """Figures that move: from a disk, by keyboard, in both themes, and the pictures in their place."""
 
+import re
 from functools import cache
 
 import live_pictures
@@ -116,3 +117,15 @@ def test_on_a_phone_letters_can_be_read_and_controls_hit(chromium, name):
     })""")
     page.close()
     assert all(height >= 24 for height in heights), heights
+
+
+def test_on_a_phone_letters_of_drawings_can_be_read():
+    """A drawing gets 358 of the 390 pixels; a letter of matplotlib's is drawn as outlines of size 100, scaled."""
+    heights = {}
+    texts = [(SITE / path).read_text(encoding="utf8") for path in pages()]
+    for name in set(re.findall(r"_images/(\w+\.svg)", "".join(texts))):
+        drawing = (SITE / "_images" / name).read_text(encoding="utf8")
+        width = float(re.search(r'viewBox="0 0 ([\d.]+)', drawing)[1])
+        scales = map(float, re.findall(r"scale\(([\d.]+) -", drawing))
+        heights[name] = 100 * min(scales, default=1) * 358 / width
+    assert [name for name, height in heights.items() if height < 9] == []

@@ -194,6 +194,16 @@ def test_page_renders(view, request):
         assert page.evaluate(BAD_PICTURES) == []
 
 
+def test_formulas_are_read_before_they_are_scrolled_to(read):
+    """A screen reader gets their MathML, and a search in the page their letters."""
+    reader = read(390)
+    page = reader.page
+    page.goto(f"{reader.address}/book/layer_norm.html", wait_until="load")
+    page.wait_for_function("""() => scrollY === 0 && document.querySelector('mjx-math') &&
+      [...document.querySelectorAll('article mjx-assistive-mml')].every(one => one.textContent.trim())""")
+    assert page.locator("mjx-lazy").count() == 0
+
+
 @each_view
 def test_nothing_is_cut_off_on_paper(view):
     """Numbers stay with their formulas, and it is black on white."""

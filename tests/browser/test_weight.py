@@ -69,7 +69,7 @@ def test_a_page_keeps_to_its_budget(name):
 @pytest.mark.parametrize(
     "path", ["book/layer_norm.html", "book/residual.html", "book/rms_norm_code.html"]
 )
-def test_a_page_stands_still_while_it_loads(read, path, width):
+def test_a_page_stands_still_while_it_loads_and_is_scrolled(read, path, width):
     reader = read(width)
     reader.page.add_init_script("""
         window.shift = 0;
@@ -80,6 +80,10 @@ def test_a_page_stands_still_while_it_loads(read, path, width):
         "MathJax.startup.promise.then(() => new Promise(done => setTimeout(done, 1500)))"
     )
     assert reader.page.locator("mjx-math").count()
+    height = reader.page.evaluate("document.documentElement.scrollHeight")
+    for depth in range(0, height, 800):
+        reader.page.evaluate("depth => scrollTo(0, depth)", depth)
+        reader.page.wait_for_timeout(50)
     assert reader.page.evaluate("shift") < 0.1
 
 

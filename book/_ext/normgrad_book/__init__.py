@@ -24,6 +24,7 @@ MODULES = (
     "tested",
     "access",
     "alone",
+    "lettered",
 )
 
 

@@ -17,11 +17,11 @@ BIBLIOGRAPHY = {
     '<div role="list" class="citation-list">': '<div class="citation-list">',
     ' role="doc-biblioentry"': "",
 }
-# What a cell prints; a longer line than any of a table is prose, which wraps.
+# What a cell prints; a longer line than any of a table or a program is prose, which wraps.
 PRINTED = re.compile(
     r'(<div class="output [^"]*"><div class="highlight"><pre)>(.*?)</pre>', re.S
 )
-LONGEST_ROW = 100
+LONGEST_ROW = 104
 
 
 def _mark_prose(match):

@@ -120,11 +120,6 @@ class Cell:
                         found.add(target.id)
         return frozenset(found)
 
-    def plain_calls(self, *names: str) -> list[ast.Call]:
-        """The calls of functions by these plain names: prove(...), not ledger.prove(...)."""
-        calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
-        return [call for call in calls if getattr(call.func, "id", "") in names]
-
 
 class _Cell:
     """A code cell, for MyST's reading of its options."""

@@ -6,21 +6,25 @@ import re
 
 from docutils import nodes
 
-# What a cell holds, by what stands in it; the first that fits.
+# What a cell holds, by what stands in it; the first that fits. A comment in its first line says it best.
 CONTENTS = {
-    r"\bledger\.": "ledger entries",
-    "normgrad_figures": "code of the figure",
-    r"^ *assert\b": "checks",
-    "": "code",
+    r"\A# (.+)": "{}",
+    r"\bledger\.": "the ledger entries",
+    r"normgrad_figures|^figures\.": "the code of the figure",
+    r"^ *assert\b|\bassert_": "the checks",
+    r"^(?:prove|derive|definitions)\(": "the derivation",
+    r"^(?:def|class) (\w+)": "the code of {}",
+    "": "the code",
 }
 
 
 def contents(source) -> str:
     """What a folded cell holds, in a few words."""
-    patterns = [pattern for pattern in CONTENTS if re.search(pattern, source, re.M)]
+    matches = [(re.search(key, source, re.M), text) for key, text in CONTENTS.items()]
+    match, text = next(pair for pair in matches if pair[0])
     count = len(source.strip().splitlines())
     lines = "line" if count == 1 else "lines"
-    return f"the {CONTENTS[patterns[0]]} ({count} {lines})"
+    return f"{text.format(*match.groups())} ({count} {lines})"
 
 
 def name_folded(app, doctree):

@@ -27,7 +27,8 @@ DISPLAY = re.compile(
     r'<div class="([^"]*\bmath notranslate nohighlight)"([^>]*)>(.*?)</div>', re.S
 )
 INLINE = re.compile(
-    r'(<span class="math notranslate nohighlight")>\\\((.*?)\\\)</span>', re.S
+    r'(<span class="math notranslate nohighlight")>\\\((.*?)\\\)</span>([.,;:)?!]*)',
+    re.S,
 )
 # What MathJax makes of a display, in em: around it, and for a row with a sum, with a fraction, and with neither; a fit
 # over the displays of seven chapters, four of five of which it meets within half a line.
@@ -85,7 +86,10 @@ def reserve(app, pagename, templatename, context, doctree):
         return f'<div class="{match[1]}"{match[2]} style="--height: {height(match[3]):.1f}em">{match[3]}</div>'
 
     def wide(match):
-        return f'{match[1]} style="--width: {width(match[2]):.1f}em">\\({match[2]}\\)</span>'
+        formula = (
+            f'{match[1]} style="--width: {width(match[2]):.1f}em">\\({match[2]}\\)'
+        )
+        return f'<span class="with-stop">{formula}</span>{match[3]}</span>'
 
     context["body"] = INLINE.sub(wide, DISPLAY.sub(sized, context.get("body", "")))
 

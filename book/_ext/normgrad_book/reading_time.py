@@ -17,7 +17,7 @@ from .ledger_page import cell, reading_order, table
 WORDS_A_MINUTE = 130
 # Seconds of one display, of each line of it, of a visible line of code, of a figure.
 SECONDS = {"display": 30, "line of a display": 15, "line of code": 7, "figure": 60}
-HEADINGS = ("Page", "Minutes", "Words", "Displays", "Lines of code", "Figures")
+HEADINGS = ("Page", "Minutes")
 WORD = re.compile(r"[^\W_]+(?:['-]\w+)*")
 # A homework takes as long as it takes; the contract is a report.
 NO_LESSON = re.compile(r"book/(?:intro|hw\d|homework|contract)")
@@ -92,15 +92,12 @@ def print_time(app, doctree):
     title.parent.insert(title.parent.index(title) + 1, line)
 
 
-def times(env) -> list[list[str]]:
-    """What each page of the course holds and how long it takes, under HEADINGS."""
+def times(env) -> list[tuple[str, str]]:
+    """(title, minutes) of each page of the course."""
     rows = []
     for docname in reading_order(env):
         if held := env.metadata[docname].get("amounts"):
-            parts = ("word", "display", "line of code", "figure")
-            counts = [f"{held[part]:.0f}" for part in parts]
-            title = env.titles[docname].astext()
-            rows.append([title, f"{minutes(held):.0f}", *counts])
+            rows.append((env.titles[docname].astext(), f"{minutes(held):.0f}"))
     return rows
 
 

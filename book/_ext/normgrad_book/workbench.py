@@ -241,12 +241,15 @@ def put(folder, target):
     (target / "pyodide-lock.json").write_text(lock(home), encoding="utf8")
 
 
-def cells() -> dict[str, str]:
-    """{label: its equation as a cell}, by the same lines that run in the browser."""
+def write_cells(folder):
+    """Each equation as a cell, in a file of its own, by the same lines that run in the browser."""
     spec = importlib.util.spec_from_file_location("workbench", SOURCE / "workbench.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return {label: module.statement(label) for label in registry.entries()}
+    folder.mkdir()
+    for label in registry.entries():
+        text = module.statement(label)
+        (folder / f"{label}.py").write_text(text, encoding="utf8")
 
 
 def note(app, doctree):
@@ -279,10 +282,11 @@ def write(app, error):
     except Missing as missing:
         why = str(missing)
         log.info("the workbench is not on this site: %s", why)
-    (target / "cells.json").write_text(json.dumps(cells()), encoding="utf8")
+    write_cells(target / "cells")
     # A classic script, so that it is also read where the site is opened from a disk.
+    text = json.dumps({"missing": why, "labels": list(registry.entries())})
     (target / "here.js").write_text(
-        f"window.normgradWorkbench = {json.dumps({'missing': why})};\n", encoding="utf8"
+        f"window.normgradWorkbench = {text};\n", encoding="utf8"
     )
 
 

@@ -59,7 +59,7 @@
     const wanted = new URLSearchParams(location.search).get("label") ?? box.querySelector("code").textContent;
     const why = obstacle();
     if (why) {
-      const words = `Python cannot run here: ${why}. What the build proved stands at each equation; a trace is above.`;
+      const words = `Python cannot run here: ${why}. What the build proved stands at each equation.`;
       box.append(element("p", {class: "live-words"}, words));
       return;
     }
@@ -100,11 +100,12 @@
       before.append(...found.children);
     }
 
-    // The cells of all equations were written when the site was built; a label that none has is refused by Python.
-    const cells = fetch(`${folder}cells.json`).then((response) => response.json()).catch(() => ({}));
+    // The cell of an equation was written when the site was built; a label that none has is refused by Python.
+    const written = (name) => window.normgradWorkbench.labels.includes(name)
+      ? fetch(`${folder}cells/${name}.py`).then((response) => response.text()) : Promise.resolve("");
     const fetchText = async () => {
-      const written = (await cells)[label.value.trim()];
-      if (written) return open(written);
+      const text = await written(label.value.trim());
+      if (text) return open(text);
       return busy(async ({ask}) => open(await ask("statement", label.value.trim())), "writing the equation as a cell");
     };
 
@@ -133,7 +134,7 @@
       before,
     );
     status.textContent = "“prove” loads Python, SymPy and the package: 9 MB, once";
-    cells.then((written) => cell.value || open(written[wanted] ?? ""));
+    written(wanted).then((text) => cell.value || open(text));
   }
 
   document.querySelectorAll(".workbench").forEach(begin);

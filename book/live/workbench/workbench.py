@@ -6,14 +6,12 @@ import ast
 import json
 import linecache
 import re
-import sys
 
 import sympy
 
-from normgrad.prove.verbs import definitions, judged
+from normgrad.prove.verbs import definitions
 from normgrad.prove.verdict import Verdict
-from normgrad.symbolic import Trace, equation
-from normgrad.symbolic import trace as kernel_trace
+from normgrad.symbolic import equation
 from normgrad.symbolic.calculus import index_ranges
 from normgrad.symbolic.chains import DEFINITION
 from normgrad.symbolic.proof import as_latex
@@ -165,13 +163,6 @@ def _called(function, parts):
     return "\n    ".join([f"{function}(", *[f"{part}," for part in parts]]) + "\n)"
 
 
-def trace(lhs, rhs) -> list[Trace]:
-    """The proof of lhs = rhs, rule by rule."""
-    verdict = judged(sys._getframe(1), (lhs, rhs))
-    sides = [(left.shown, right.shown) for left, right in verdict.steps]
-    return [kernel_trace(*pair, verdict.claim.defs) for pair in sides]
-
-
 def _answers(value):
     """(kind, text, LaTeX) of what a line of the cell comes to."""
     if isinstance(value, Verdict) and value.refusal:
@@ -183,9 +174,6 @@ def _answers(value):
         yield "proved", words, f"\\begin{{gathered}}\n{lines}\n\\end{{gathered}}"
     elif isinstance(value, definitions):
         yield "shown", "", value.latex
-    elif isinstance(value, list):
-        for found in value:
-            yield "shown", "", found.latex()
     elif isinstance(value, sympy.Basic):
         yield "shown", "", sympy.latex(value)
     elif value is not None:
@@ -199,11 +187,6 @@ class _Shown(ast.NodeTransformer):
         call = ast.Call(ast.Name("show", ast.Load()), [line.value], [])
         self.generic_visit(line)
         return ast.copy_location(ast.Expr(ast.copy_location(call, line)), line)
-
-    def visit_Name(self, name):
-        """`from sympy import *` brings a trace of matrices; here it is that of a proof."""
-        name.id = "_trace" if name.id == "trace" else name.id
-        return name
 
 
 def judge(text: str) -> str:
@@ -221,7 +204,7 @@ def judge(text: str) -> str:
         answers.append(("shown", " ".join(map(str, words)), ""))
 
     linecache.cache[CELL] = (len(text), None, text.splitlines(keepends=True), CELL)
-    scope = {"show": show, "print": printing, "_trace": trace}
+    scope = {"show": show, "print": printing}
     try:
         tree = ast.fix_missing_locations(_Shown().visit(ast.parse(text, CELL)))
         exec(compile(tree, CELL, "exec"), scope)  # noqa: S102 - the reader's own text, in the reader's browser

@@ -13,7 +13,7 @@ from ..symbolic.codegen import TORCH, compile
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import tensor
 from ..symbolic.proof import Proof
-from ..verify.verdict import Verdict
+from ..verify.verdict import Verdict, assumption_lines
 from .backward import by_closed_forms, by_reverse_mode
 from .call import TILE, Call, Forms, check_arguments, interprets, taking
 from .compiled import compile_kernels
@@ -107,9 +107,9 @@ class Fused:
         lines = [
             f"{self.layer.name}: {', '.join(self.layer.outputs)} of {', '.join(self.layer.inputs)}",
             f"  proved for every M and N: {', '.join(self.proved)}",
-            *[f"  assumed: {text}" for text in self.assumed],
             f"  the backward moves the matrices {', '.join(moved)}; the forward saves {', '.join(saved) or 'nothing'}",
             f"  on a CPU it runs in {'Triton, interpreted' if self._kernels and interprets() else 'torch'}",
+            *[f"  {line}" for line in assumption_lines(self.assumed)],
         ]
         return "\n".join(lines)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -20,6 +21,24 @@ NOT_READ = "not read"
 WRONG = "wrong in itself"
 REFUTED = "refuted"
 KINDS = (PROVED, IF_ZERO, NOT_READ, WRONG, REFUTED)  # from best to worst
+
+# What is assumed of what, by the words of it; what fits none stands before all others.
+SUBJECTS = {
+    "": "",
+    " of arguments": r"^\w+ is |^\w+ holds |: any integers of at least",
+    " of names": r"imported as|triton\.language|^\w+\(.*\) is ",
+    " of the launch": r" of the grid: |^programs_\d|compiler holds$",
+    " of numbers and memory": "rounding, |overlap|reads again|every program runs",
+}
+
+
+def assumption_lines(assumptions: Iterable[str]) -> list[str]:
+    """What a verdict rests on as lines to print, one a subject; all of it is said, and nothing twice."""
+    lines: dict[str, dict[str, None]] = {subject: {} for subject in SUBJECTS}
+    for words in assumptions:
+        fitting = [name for name, text in SUBJECTS.items() if re.search(text, words)]
+        lines[fitting[-1]].update(dict.fromkeys(words.split("; ")))
+    return [f"assumed{name}: {'; '.join(said)}" for name, said in lines.items() if said]
 
 
 @dataclass(frozen=True)
@@ -68,7 +87,7 @@ class Verdict:
             first, *more = str(replace(verdict, assumptions=())).split("\n")
             if verdict._details != self._details:
                 lines += [f"  {name}: {first}", *[f"  {line}" for line in more]]
-        lines += [f"  assumed: {words}" for words in self.assumptions]
+        lines += [f"  {line}" for line in assumption_lines(self.assumptions)]
         return "\n".join(lines)
 
     def _repr_markdown_(self):
@@ -80,8 +99,7 @@ class Verdict:
             if verdict._details != self._details:
                 details = "".join(f"; `{line}`" for line in verdict._details)
             lines.append(f"* {name}: **{verdict.kind}**{details}")
-        if self.assumptions:
-            lines.append(f"* assumed: {'; '.join(self.assumptions)}")
+        lines += [f"* {line}" for line in assumption_lines(self.assumptions)]
         return "\n".join(lines)
 
 
