@@ -62,15 +62,9 @@ def _of_heads(case, matrices, vectors):
     if case.heads is None:
         return [(case, matrices, vectors)]
     parts = []
-    for head in range(case.heads):
+    for head, part in enumerate(case.by_head()):
         rows = [a if a is None else a[head :: case.heads] for a in matrices]
-        parts.append(
-            (
-                case.of_head(head),
-                rows,
-                [v if np.ndim(v) == 0 else v[head] for v in vectors],
-            )
-        )
+        parts.append((part, rows, [v if np.ndim(v) == 0 else v[head] for v in vectors]))
     return parts
 
 
