@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import wrong_layer
 from torch.autograd.gradcheck import GradcheckError
 
 import normgrad
@@ -13,7 +14,7 @@ from normgrad.checks import contract
 from normgrad.checks.backends import NAMES, TorchBackend, get
 from normgrad.checks.cases import cases, draw
 from normgrad.checks.tolerance import unit_roundoff
-from normgrad.mistakes import mutants, wrong_layer
+from normgrad.mistakes import mutants
 
 ROUNDINGS = 64 * unit_roundoff("float64")
 
