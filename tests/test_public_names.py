@@ -41,7 +41,7 @@ NAMES = {
     """,
     "normgrad.mistakes.mutants": """
         MUTANTS PACKAGE SOURCES edited edited_package find load module
-        mutated names package sympy_backend
+        mutated names package
     """,
     "normgrad.ledger": "Entries Entry KINDS MIME WORDS check cite define follows prove prove_small",
     "normgrad.homework": """

@@ -30,7 +30,7 @@ CATALOGUE = [
         "float32" if name == "torch" else None,
     )
     for mutant in mutants.MUTANTS
-    for name in NAMES
+    for name in mutant.edits
 ]
 BY_HAND = [program for fails, program in listed() if program.backend in NAMES]
 PROGRAMS = [*CATALOGUE, *BY_HAND, *signs()]
