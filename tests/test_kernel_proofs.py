@@ -161,20 +161,18 @@ ELSEWHERE = {
 }
 
 
-EDITS = {"triton": {mutant.name: mutant.edits["triton"] for mutant in mutants.MUTANTS}}
-IN_LOOPS = {
-    program.name: program.edits
-    for fails, program in listed()
-    if program.path == "numba_kernels"
+EDITS = {
+    (program.backend, program.name): program.edits
+    for _, program in listed()
+    if program.path in ("triton_kernels", "numba_kernels")
 }
-EDITS["numba"] = {name: IN_LOOPS[name] for name in EDITS["triton"]}
 
 
 @pytest.mark.parametrize("backend", ELSEWHERE)
-@pytest.mark.parametrize("name", EDITS["triton"])
+@pytest.mark.parametrize("name", mutants.names())
 def test_a_mistake_in_a_kernel_is_not_proved(name, backend):
     pytest.importorskip(backend)
-    files = mutants.edited_package(f"{backend}_kernels", EDITS[backend][name], name)
+    files = mutants.edited_package(f"{backend}_kernels", EDITS[backend, name], name)
     if backend == "triton":
         verdict = wrong(files)
     else:

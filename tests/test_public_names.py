@@ -40,7 +40,7 @@ NAMES = {
         differentiable reference
     """,
     "normgrad.mistakes.mutants": """
-        MUTANTS PACKAGE SOURCES edited edited_package find load module
+        MUTANTS PACKAGE edited edited_package find module
         mutated names package
     """,
     "normgrad.ledger": "Entries Entry KINDS MIME WORDS check cite define follows prove prove_small",

@@ -1,8 +1,8 @@
-"""The mutants: wrong forwards and backwards that the tests must reject, in NumPy, torch and Triton.
+"""The mutants: wrong forwards and backwards that the tests must reject, in torch's operations and in any other module.
 
-A mutant is an edit of a backend's own source, so it differs from the real thing in one place only; the kernels for
-short and for long rows are two places. An edit whose text is not found, or twice in one module, raises: when the source
-changes, the catalogue must be looked at again.
+A mutant is an edit of a backend's own source, so it differs from the real thing in one place only; in Triton the
+kernels for short and for long rows are two places. An edit whose text is not found, or twice in one module, raises:
+when the source changes, the catalogue must be looked at again.
 """
 
 from __future__ import annotations
@@ -16,16 +16,12 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from ..checks.backends import NumpyBackend, TorchBackend
+from ..checks.backends import TorchBackend
 from .catalogue import MUTANTS, Mutant
 from .edits import edited, in_any_layout
 
 PACKAGE = Path(__file__).parent.parent
-SOURCES = {
-    "numpy": "numpy_ref.py",
-    "torch": "torch_ops/rows.py",
-    "triton": "triton_kernels",
-}
+SOURCES = {"numpy": "numpy_ref.py", "torch": "torch_ops/rows.py"}
 
 
 def names() -> list[str]:
@@ -105,25 +101,8 @@ def edited_package(source: str, edits, where: str) -> dict[str, str]:
     return texts
 
 
-def load(mutant: Mutant, backend: str) -> ModuleType:
-    """The backend's source module, or package of modules, with the mutant's edits in it."""
-    source, edits = SOURCES[backend], mutant.edits[backend]
-    where = f"{mutant.name}, {backend}"
-    if source.endswith(".py"):
-        text = edited((PACKAGE / source).read_text(), edits, where)
-        return module(source, text, mutant.name)
-    return package(source, edited_package(source, edits, where), mutant.name)
-
-
-def mutated(mutant: Mutant, backend: str):
-    """The backend with the mutant in it, ready for the contract's checks.
-
-    Args:    mutant: from MUTANTS; backend: "numpy", "torch" or "triton"
-    Raises:  ValueError for another backend
-    """
-    if backend not in SOURCES:
-        raise ValueError(
-            f"backend: got {backend!r}, needs one of {', '.join(map(repr, SOURCES))}"
-        )
-    wrong = load(mutant, backend)
-    return NumpyBackend(wrong) if backend == "numpy" else TorchBackend(backend, wrong)
+def mutated(mutant: Mutant) -> TorchBackend:
+    """The backend of torch's operations with the mutant in it, ready for the contract's checks. Args: from MUTANTS"""
+    source = SOURCES["torch"]
+    text = edited((PACKAGE / source).read_text(), mutant.edits["torch"], mutant.name)
+    return TorchBackend("torch", module(source, text, mutant.name))
