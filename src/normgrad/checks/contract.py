@@ -64,7 +64,7 @@ def check_within(
         )
 
 
-def _compare(title, got, expected, bound, largest, lost):
+def compare_output(title, got, expected, bound, largest, lost):
     """The error and bound where the error is the largest part of its bound; None where there is no such output.
 
     NaN passes nowhere but where the sum of squares is lost: a number would be wrong there, and NaN says so.
@@ -225,7 +225,7 @@ def compared(
             expected, bound, lost = (getattr(arrays, name) for arrays in limits)
             title, largest = f"{part.name}, {dtype}: {name}", LARGEST[dtypes[name]]
             got = getattr(results, name)
-            pair = _compare(title, got, expected, bound, largest, lost)
+            pair = compare_output(title, got, expected, bound, largest, lost)
             if pair is not None:
                 worst[name] = max(worst.get(name, pair), pair, key=_share)
     return worst
