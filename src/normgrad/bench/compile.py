@@ -23,8 +23,8 @@ RESULTS = Path(__file__).parent / "results/compile.json"
 class Record:
     """What a compiled variant needs; load_bits and store_bits are the widest access to global memory.
 
-    operator, dtype and columns are the first that launch the variant; assembly is its kind, instructions its length,
-    barriers how many of them wait for all warps, file its name, "" where it was not kept.
+    operator, dtype and columns are the first that launch the variant; barriers: how many instructions wait for all
+    warps.
     """
 
     kernel: str
@@ -39,10 +39,7 @@ class Record:
     shared_limit: int
     load_bits: int
     store_bits: int
-    assembly: str
-    instructions: int
     barriers: int
-    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,14 +112,14 @@ def record(
     from . import machine_code
 
     kernel_code = compiled(launch, target)
-    code, kernel, file = machine_code.read(kernel_code), launch.kernel.__name__, ""
+    code, kernel = machine_code.read(kernel_code), launch.kernel.__name__
     if folder is not None:
-        file = f"{kernel}-{operator}-{dtype}-{columns}-{target}.{code.assembly}"
-        (Path(folder) / file).write_text(code.text)
+        name = f"{kernel}-{operator}-{dtype}-{columns}-{target}.{code.assembly}"
+        (Path(folder) / name).write_text(code.text)
     return Record(
         kernel, operator, dtype, columns, target, kernel_code.metadata.num_warps,
         code.registers, code.spilled_bytes, kernel_code.metadata.shared, TARGETS[target].shared_bytes,
-        code.load_bits, code.store_bits, code.assembly, code.instructions, code.barriers, file,
+        code.load_bits, code.store_bits, code.barriers,
     )  # fmt: skip
 
 
