@@ -130,30 +130,19 @@ def test_rows_that_are_streamed_have_the_bits_of_those_that_are_stored(
 def test_what_does_not_begin_at_64_bytes_is_not_streamed(off, streamed, torch_rng):
     """If it were, the processor would end the process."""
     rows, columns = kernels.STREAMED // (4 * 64), 64
-    y = (
-        torch.zeros(rows * columns + 64)
-        .numpy()[off : off + rows * columns]
-        .reshape(rows, columns)
-    )
+    memory = torch.zeros(rows * columns + 64).numpy()
+    y = memory[off : off + rows * columns].reshape(rows, columns)
     assert len(kernels.line_for(y)) == streamed and len(kernels.line_for(y[1:])) == 0
-    x, none = (
-        torch.randn(rows, columns, generator=torch_rng),
-        np.empty((rows, 0), np.float32),
-    )
-    vectors = (
-        np.ones(columns, np.float32),
-        np.zeros(columns, np.float32),
-        y,
-        none,
-        *np.empty((2, rows), np.float32),
-    )
+    x = torch.randn(rows, columns, generator=torch_rng)
+    none = np.empty((rows, 0), np.float32)
+    weight, bias = np.ones(columns, np.float32), np.zeros(columns, np.float32)
+    mean, rstd = np.empty((2, rows), np.float32)
+    outputs = y, none, mean, rstd
     numbers = launch._numbers(normgrad.LAYER_NORM, columns, torch.float32)
-    kernels.forward(
-        0, 1, x.numpy(), none, *vectors, *numbers, launch.MOST[torch.float32]
-    )
-    assert torch.equal(
-        torch.from_numpy(y), normgrad.layer_norm(x, columns, backend="numba")
-    )
+    most = launch.MOST[torch.float32]
+    kernels.forward(0, 1, x.numpy(), none, weight, bias, *outputs, *numbers, most)
+    expected = normgrad.layer_norm(x, columns, backend="numba")
+    assert torch.equal(torch.from_numpy(y), expected)
 
 
 @pytest.mark.kind("streamed stores and their fence")

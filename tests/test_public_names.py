@@ -39,8 +39,8 @@ NAMES = {
         differentiable reference
     """,
     "normgrad.mistakes.mutants": """
-        MUTANTS PACKAGE SOURCES edited edited_package find load module
-        mutated names package sympy_backend
+        MUTANTS PACKAGE edited edited_package find module
+        mutated names package
     """,
     "normgrad.ledger": "Entries Entry KINDS MIME WORDS check cite define follows prove prove_small",
     "normgrad.homework": """

@@ -24,13 +24,26 @@ from normgrad.mistakes.mutants import (
     folder,
     imported,
     module,
-    plain_python,
-    sympy_backend,
 )
 
 _number = count()
 # Operators are registered by name, and a name can be registered only once in a process.
 OPERATORS = ("torch_ops/torch_compile.py",)
+
+
+@contextmanager
+def plain_python() -> Iterator[None]:
+    """What Numba would compile is left as it is while the context lasts: a mutant runs once, compiling takes longer."""
+    try:
+        import numba
+    except ImportError:
+        yield
+        return
+    before, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True
+    try:
+        yield
+    finally:
+        numba.config.DISABLE_JIT = before
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,12 @@ def opened(edit: Edit) -> Iterator[Backend]:
     """The backend on the wrong program while the context lasts."""
     if edit.path.startswith("symbolic/"):
         text = edited((PACKAGE / edit.path).read_text(), edit.edits, str(edit))
-        yield SympyBackend(sympy_backend(module(edit.path, text, edit.name)))
+        name = module(edit.path, text, edit.name).__name__.rpartition(".")[2]
+        backend = "symbolic/backend.py"
+        line = "from .derivations import family\n"
+        other = f"from .derivations import {name} as family\n"
+        text = edited((PACKAGE / backend).read_text(), [(line, other)], backend)
+        yield SympyBackend(module(backend, text, name))
         return
     name = copied({edit.path: edit.edits}, str(edit))
     try:

@@ -20,17 +20,12 @@ from normgrad.checks.backends import NAMES
 from normgrad.mistakes import mutants
 
 RECORD = Path(__file__).with_name("killing_points.json")
-# What is wrong in torch's operations shows in float32, too.
+# What is wrong in torch's operations shows in float32, too; the list has the same mistakes of the other backends.
+DTYPES = {"numpy": None, "torch": "float32"}
 CATALOGUE = [
-    Edit(
-        mutant.name,
-        name,
-        mutants.SOURCES[name],
-        mutant.edits[name],
-        "float32" if name == "torch" else None,
-    )
+    Edit(mutant.name, name, mutants.SOURCES[name], mutant.edits[name], dtype)
     for mutant in mutants.MUTANTS
-    for name in NAMES
+    for name, dtype in DTYPES.items()
 ]
 BY_HAND = [program for fails, program in listed() if program.backend in NAMES]
 PROGRAMS = [*CATALOGUE, *BY_HAND, *signs()]

@@ -5,7 +5,7 @@ import os
 
 
 def from_one_on(text: str) -> int:
-    """A number of columns or of processes."""
+    """A number of columns."""
     number = int(text)
     if number < 1:
         raise ValueError(text)  # argparse names the option and what it got
@@ -44,11 +44,6 @@ def main(arguments: list[str] | None = None) -> None:
         "--assembly",
         metavar="FOLDER",
         help="keep the PTX or AMDGCN of each variant here",
-    )
-    parser.add_argument(
-        "--processes",
-        type=from_one_on,
-        help="how many compile at once (default: one for each CPU)",
     )
     options = vars(parser.parse_args(arguments))
     file, folder = options.pop("json"), options.pop("assembly")

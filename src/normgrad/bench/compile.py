@@ -7,10 +7,8 @@ import datetime
 import hashlib
 import json
 import multiprocessing
-import os
 import re
 import subprocess
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -25,8 +23,8 @@ RESULTS = Path(__file__).parent / "results/compile.json"
 class Record:
     """What a compiled variant needs; load_bits and store_bits are the widest access to global memory.
 
-    operator, dtype and columns are the first that launch the variant; assembly is its kind, instructions its length,
-    barriers how many of them wait for all warps, file its name, "" where it was not kept.
+    operator, dtype and columns are the first that launch the variant; barriers: how many instructions wait for all
+    warps.
     """
 
     kernel: str
@@ -41,10 +39,7 @@ class Record:
     shared_limit: int
     load_bits: int
     store_bits: int
-    assembly: str
-    instructions: int
     barriers: int
-    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,14 +112,14 @@ def record(
     from . import machine_code
 
     kernel_code = compiled(launch, target)
-    code, kernel, file = machine_code.read(kernel_code), launch.kernel.__name__, ""
+    code, kernel = machine_code.read(kernel_code), launch.kernel.__name__
     if folder is not None:
-        file = f"{kernel}-{operator}-{dtype}-{columns}-{target}.{code.assembly}"
-        (Path(folder) / file).write_text(code.text)
+        name = f"{kernel}-{operator}-{dtype}-{columns}-{target}.{code.assembly}"
+        (Path(folder) / name).write_text(code.text)
     return Record(
         kernel, operator, dtype, columns, target, kernel_code.metadata.num_warps,
         code.registers, code.spilled_bytes, kernel_code.metadata.shared, TARGETS[target].shared_bytes,
-        code.load_bits, code.store_bits, code.assembly, code.instructions, code.barriers, file,
+        code.load_bits, code.store_bits, code.barriers,
     )  # fmt: skip
 
 
@@ -153,23 +148,13 @@ def _tried(job):
         return f"{launch.kernel.__name__}, {', '.join(map(str, where))}, {target}: {(lines or [repr(error)])[-1]}"
 
 
-def _each(jobs, processes):
+def _each(jobs):
     """What _tried returns for each job, in order; a kernel cannot be pickled, so forked processes inherit the jobs."""
     global _jobs
     _jobs = jobs
     # An executor, not a Pool: where the compiler takes its process down, it says so instead of waiting.
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("fork")) as pool:
-        for done, result in enumerate(
-            pool.map(_numbered, range(len(jobs)), chunksize=4), start=1
-        ):
-            if sys.stderr.isatty():
-                print(
-                    f"\r{done} of {len(jobs)}",
-                    end="\n" * (done == len(jobs)),
-                    file=sys.stderr,
-                    flush=True,
-                )
-            yield result
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as pool:
+        return list(pool.map(_numbered, range(len(jobs)), chunksize=4))
 
 
 def _numbered(number):
@@ -190,17 +175,15 @@ def _ptxas():
 
 def write(file, results: Results):
     """Write results as JSON, one record a line."""
-    head = {
-        name: getattr(results, name)
-        for name in ("triton", "ptxas", "date", "kernels", "refused")
-    }
+    head = {field.name: getattr(results, field.name) for field in fields(Results)}
+    rows = [
+        json.dumps(astuple(record), separators=(",", ":"))
+        for record in head.pop("records")
+    ]
     head["fields"] = [field.name for field in fields(Record)]
-    rows = ",\n".join(
-        json.dumps(astuple(record), separators=(",", ":")) for record in results.records
-    )
-    Path(file).write_text(
-        f'{json.dumps(head)[:-1]},\n"records": [\n{rows}\n]}}\n', encoding="utf8"
-    )
+    lines = ",\n".join(rows)
+    text = f'{json.dumps(head)[:-1]},\n"records": [\n{lines}\n]}}\n'
+    Path(file).write_text(text, encoding="utf8")
 
 
 def read(file=RESULTS) -> Results:
@@ -220,50 +203,39 @@ def run(
     columns=COLUMNS,
     targets=TARGETS,
     folder=None,
-    processes=None,
     refused=(),
 ) -> int:
     """Compile what the operators launch, each variant once a target, and write one record for each into a JSON file.
 
-    Args:     folder: for the assembly of each; processes: how many compile at once, one for each CPU by default;
-              refused: {"GPU" or "dtype on GPU": why} of what this Triton cannot compile for, which is left out
+    Args:     folder: for the assembly of each; refused: {"GPU" or "dtype on GPU": why} of what this Triton cannot
+              compile for, which is left out
     Returns:  how many variants failed to compile; each is printed
     """
     triton, refused = compiler(), dict(refused)
     if folder is not None:
         Path(folder).mkdir(parents=True, exist_ok=True)
-    asked = variants(operators, dtypes, columns, targets)
-    possible = {
-        key: where
-        for key, where in asked.items()
-        if not {key[1], f"{where[1]} on {key[1]}"} & set(refused)
-    }
-    outcomes = list(
-        _each(
-            [(key, where, folder) for key, where in possible.items()],
-            processes or os.cpu_count(),
-        )
-    )
+    asked, jobs = variants(operators, dtypes, columns, targets), []
+    for (launch, target), where in asked.items():
+        if target not in refused and f"{where[1]} on {target}" not in refused:
+            jobs.append(((launch, target), where, folder))
+    outcomes = _each(jobs)
     records = tuple(outcome for outcome in outcomes if isinstance(outcome, Record))
     failed = [outcome for outcome in outcomes if not isinstance(outcome, Record)]
     today = datetime.date.today().isoformat()
-    write(
-        file,
-        Results(
-            triton.__version__, _ptxas(), today, kernel_sources(), refused, records
-        ),
-    )
-    print(*failed, sep="\n", end="\n" if failed else "")
-    for refused_name, why in refused.items():
-        print(f"not supported by triton {triton.__version__}: {refused_name} ({why})")
-    spilling = sum(outcome.spilled_bytes > 0 for outcome in records)
-    without = (
-        f"; {len(asked) - len(possible)} not supported ({', '.join(refused)})"
-        if refused
-        else ""
-    )
-    wrong = f"; {len(failed)} failed" if failed else ""
-    print(
-        f"{len(records)} of {len(asked)} variants compiled, {spilling} of them spill registers{without}{wrong}"
-    )
+    versions = triton.__version__, _ptxas(), today, kernel_sources()
+    write(file, Results(*versions, refused, records))
+    for line in failed:
+        print(line)
+    for name, why in refused.items():
+        print(f"not supported by triton {triton.__version__}: {name} ({why})")
+    spilling = sum(record.spilled_bytes > 0 for record in records)
+    said = [
+        f"{len(records)} of {len(asked)} variants compiled, {spilling} of them spill registers"
+    ]
+    if refused:
+        left_out = len(asked) - len(jobs)
+        said.append(f"{left_out} not supported ({', '.join(refused)})")
+    if failed:
+        said.append(f"{len(failed)} failed")
+    print(*said, sep="; ")
     return len(failed)

@@ -17,15 +17,8 @@ _AMD_ACCESS = (
     r"\b(?:global|buffer|flat)_{}(?:_lds)?_(?:dword(?:x(\d))?|[us]?(short|byte))"
 )
 _AMD_SMALL = {"short": 16, "byte": 8}
-# Not lines: the sections for a debugger, which consist of directives, are longer where the path of the source is.
-_INSTRUCTION = {
-    "ptx": re.compile(r"^\s*(?:@!?%p\d+\s+)?[a-z][^;\n]*;\s*(?://.*)?$", re.M),
-    "amdgcn": re.compile(r"^\s+(?:[sv]|ds|global|buffer|flat|scratch)_\w+", re.M),
-}
-_BARRIER = {
-    "ptx": re.compile(r"\bbar(?:rier)?(?:\.cta)?\.sync\b"),
-    "amdgcn": re.compile(r"\bs_barrier\b"),
-}
+# In PTX and in AMD's assembly.
+_BARRIER = re.compile(r"\b(?:bar(?:rier)?(?:\.cta)?\.sync|s_barrier)\b")
 
 
 @dataclass(frozen=True)
@@ -43,14 +36,9 @@ class Code:
     text: str
 
     @property
-    def instructions(self) -> int:
-        """How many instructions the assembly has."""
-        return len(_INSTRUCTION[self.assembly].findall(self.text))
-
-    @property
     def barriers(self) -> int:
-        """At how many of them the warps of a program wait for each other."""
-        return len(_BARRIER[self.assembly].findall(self.text))
+        """At how many instructions the warps of a program wait for each other."""
+        return len(_BARRIER.findall(self.text))
 
 
 def ptx_widths(text: str) -> tuple[int, int]:

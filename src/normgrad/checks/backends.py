@@ -39,12 +39,14 @@ class Outcome:
 
     def of_head(self, head: int, heads: int) -> Outcome:
         """What belongs to one head: its rows, and its row of dw and db."""
-        places = [slice(head, None, heads)] * 4 + [head] * 2
+        index = dict.fromkeys(OUTPUTS, slice(head, None, heads))
+        index |= {"dw": head, "db": head}
+        arrays = {name: getattr(self, name) for name in OUTPUTS}
         return Outcome(
-            *(
-                None if (a := getattr(self, name)) is None else a[index]
-                for name, index in zip(OUTPUTS, places, strict=True)
-            )
+            **{
+                name: None if array is None else array[index[name]]
+                for name, array in arrays.items()
+            }
         )
 
 
@@ -68,30 +70,32 @@ def _in_rows(case: Case, *outputs) -> Outcome:
     return Outcome(*arrays)
 
 
-def _repeats(case, name, array):
+def _repeats(case, name):
     """Whether the case wants the array as one row, repeated: only what is the same in all rows can be."""
+    array = getattr(case, name)
     if case.layout != "expanded" or name not in MATRICES or array.size == 0:
         return False
-    return np.ptp(array.reshape(-1, array.shape[-1]), 0).max() == 0
+    return np.ptp(array, 0).max() == 0
 
 
-def _first_row(array):
-    """The first row of an array (..., N), (1, ..., N): what is expanded to all rows."""
-    return array[(slice(1),) * (array.ndim - 1)]
+def _laid_out(case, name, array, library, **memory):
+    """The array with the strides that the case's layout asks for.
 
-
-def _laid_out(name, array, layout, empty):
-    """The array in every second column of a wider one, among more heads, or first axis last, as the layout asks."""
-    if layout == "transposed" and array.ndim > 1:
-        wide = empty((array.shape[-1], *array.shape[1:-1], array.shape[0])).swapaxes(
-            0, -1
-        )
-    elif layout == "strided":
-        wide = empty((*array.shape[:-1], 2 * array.shape[-1]))[..., ::2]
-    elif layout == "sliced" and name in MATRICES:
+    Args:  library: np or torch, whose array it is; memory: what its `empty` takes to make another one of that kind
+    """
+    if _repeats(case, name):
+        first = array[(slice(1),) * (array.ndim - 1)]
+        return library.broadcast_to(first, array.shape)
+    *lead, columns = array.shape
+    if case.layout == "transposed" and lead:
+        wide = library.empty((columns, *lead[1:], lead[0]), **memory).swapaxes(0, -1)
+    elif case.layout == "strided":
+        wide = library.empty((*lead, 2 * columns), **memory)[..., ::2]
+    elif case.layout == "sliced" and name in MATRICES:
         first = 1 + MATRICES.index(name)
-        *lead, heads, columns = array.shape
-        wide = empty((*lead, heads + first + 1, columns))[..., first:-1, :]
+        *tokens, heads = lead
+        wide = library.empty((*tokens, heads + first + 1, columns), **memory)
+        wide = wide[..., first:-1, :]
     else:
         return array
     wide[...] = array
@@ -143,10 +147,7 @@ class NumpyBackend(_Float64Backend):
         """Forward and backward of a case whose numbers the dtype holds."""
 
         def convert(name, array):
-            array = array.astype(dtype)
-            if _repeats(case, name, array):
-                return np.broadcast_to(_first_row(array), array.shape)
-            return _laid_out(name, array, case.layout, partial(np.empty, dtype=dtype))
+            return _laid_out(case, name, array.astype(dtype), np, dtype=dtype)
 
         a = _arrays(case, convert)
         heads = {} if case.heads is None else {"heads": case.heads}
@@ -174,8 +175,7 @@ class SympyBackend(_Float64Backend):
     def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
         """Forward and backward of a case, head by head where each has a weight."""
         if case.heads is not None:
-            heads = map(case.of_head, range(case.heads))
-            return _of_heads([self.run(head, spec, dtype) for head in heads])
+            return _of_heads([self.run(part, spec, dtype) for part in case.by_head()])
         a = _arrays(case, lambda _name, array: array)
         inputs = (a["x"], a["weight"], a["bias"], a["residual"])
         spec = _spec_of(self.module, spec)
@@ -187,16 +187,14 @@ class SympyBackend(_Float64Backend):
 
 def _of_heads(outcomes):
     """The outcome of all heads from those of each."""
-    by_output = [[getattr(outcome, name) for outcome in outcomes] for name in OUTPUTS]
-    stacked = [
-        None if arrays[0] is None else np.stack(arrays, -2) for arrays in by_output
-    ]
-    return Outcome(
-        *(
-            a if a is None or a.ndim == 2 else a.reshape(-1, a.shape[-1])
-            for a in stacked
-        )
-    )
+    arrays = {}
+    for name in OUTPUTS:
+        of_each = [getattr(outcome, name) for outcome in outcomes]
+        arrays[name] = None
+        if of_each[0] is not None:
+            stacked = np.stack(of_each, -2)
+            arrays[name] = stacked.reshape(-1, stacked.shape[-1])
+    return Outcome(**arrays)
 
 
 def _home(name):
@@ -245,13 +243,8 @@ class TorchBackend:
         create_graph: bool = False,
         package: str = "normgrad",
     ) -> None:
-        self.name, self.kernels, self.device, self.create_graph = (
-            name,
-            kernels,
-            device or _home(name),
-            create_graph,
-        )
-        self.package = package
+        self.name, self.kernels, self.package = name, kernels, package
+        self.device, self.create_graph = device or _home(name), create_graph
 
     def differentiable(self) -> TorchBackend:
         """The same backend, its gradients taken with create_graph."""
@@ -297,31 +290,19 @@ class TorchBackend:
     def _tensor(self, case, dtypes, name, array):
         import torch
 
-        dtype = getattr(torch, dtypes[name])
-        if _repeats(case, name, array):
-            return (
-                torch.tensor(_first_row(array))
-                .to(self.device, dtype)
-                .expand(array.shape)
-            )
-        plain = torch.tensor(array).to(self.device, dtype)
+        memory = {"dtype": getattr(torch, dtypes[name]), "device": self.device}
+        plain = torch.tensor(array).to(**memory)
         if case.layout == "negated":
             return torch._neg_view(-plain)
-        return _laid_out(
-            name,
-            plain,
-            case.layout,
-            partial(torch.empty, dtype=dtype, device=self.device),
-        )
+        return _laid_out(case, name, plain, torch, **memory)
 
     def forward(
         self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
     ) -> tuple[np.ndarray, np.ndarray]:
         """(y, residual_out) of the case in float64, some of its arrays replaced."""
-        a = _arrays(
-            replace(case, **arrays), partial(self._tensor, case, Dtypes("float64"))
-        )
-        options = options_of(case, Dtypes("float64"))
+        dtypes = Dtypes("float64")
+        a = self.tensors(replace(case, **arrays), dtypes)
+        options = options_of(case, dtypes)
         y, residual_out = self.normalize(*map(a.get, INPUTS), spec, **options)
         return tuple(_array(t).reshape(case.x.shape) for t in (y, residual_out))
 
@@ -339,11 +320,11 @@ class TorchBackend:
         y, residual_out = self.normalize(*map(a.get, INPUTS), spec, **options)
         for name, t in (("y", y), ("residual_out", residual_out)):
             _same_dtype(name, t, getattr(torch, dtypes[name]))
-        outputs = ((y, a["dy"]), (residual_out, a["dresidual_out"]))
-        ends, cotangents = zip(
-            *((t, dt) for t, dt in outputs if dt is not None and t.requires_grad),
-            strict=True,
-        )
+        ends, cotangents = [], []
+        for t, cotangent in ((y, a["dy"]), (residual_out, a["dresidual_out"])):
+            if cotangent is not None and t.requires_grad:
+                ends.append(t)
+                cotangents.append(cotangent)
         gradients = torch.autograd.grad(
             ends, list(inputs.values()), cotangents, create_graph=self.create_graph
         )
@@ -358,10 +339,10 @@ class TorchBackend:
 
         gradcheck sends a cotangent into one output at a time; the sum of both outputs is there to send one into both.
         """
-        case = replace(case, layout="contiguous")
-        a = _arrays(case, partial(self._tensor, case, Dtypes("float64")))
+        dtypes = Dtypes("float64")
+        a = self.tensors(replace(case, layout="contiguous"), dtypes)
         names = [name for name in INPUTS if a[name] is not None]
-        options = options_of(case, Dtypes("float64"))
+        options = options_of(case, dtypes)
 
         def function(*tensors):
             inputs = dict(zip(names, tensors, strict=True))

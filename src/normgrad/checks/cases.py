@@ -59,47 +59,44 @@ class Case:
     wanted: tuple[str, ...] | None = None
     heads: int | None = None
 
-    def of_head(self, head: int) -> Case:
-        """The rows of one head with its weight and bias: a case of the operator as it is for all."""
-        rows = {
-            name: None if (a := getattr(self, name)) is None else a[head :: self.heads]
-            for name in MATRICES
-        }
-        vectors = {
-            name: None if (a := getattr(self, name)) is None else a[head]
-            for name in ("weight", "bias")
-        }
-        plain = {
-            "layout": "contiguous",
-            "lead": None,
-            "heads": None,
-            "name": f"{self.name}, head {head}",
-        }
-        return replace(self, **rows, **vectors, **plain)
+    @property
+    def exact_sum(self) -> np.ndarray:
+        """x + residual (M, N), x without a residual."""
+        return self.x if self.residual is None else self.x + self.residual
+
+    def by_head(self) -> list[Case]:
+        """The rows of each head with its weight and bias, as a case of its own; the case where all share them."""
+        if self.heads is None:
+            return [self]
+        parts = []
+        for head in range(self.heads):
+            index = dict.fromkeys(MATRICES, slice(head, None, self.heads))
+            index |= {"weight": head, "bias": head}
+            arrays = {name: getattr(self, name) for name in ARRAYS}
+            arrays = {
+                name: None if array is None else array[index[name]]
+                for name, array in arrays.items()
+            }
+            name = f"{self.name}, head {head}"
+            part = replace(self, **arrays, name=name, layout="contiguous")
+            parts.append(replace(part, lead=None, heads=None))
+        return parts
 
     def rounded(self, dtype: str | Dtypes) -> Case:
         """The case with every number rounded to the nearest of its dtype, still held in float64."""
-        dtypes, arrays = (
-            Dtypes.of(dtype),
-            {name: getattr(self, name) for name in ARRAYS},
-        )
-        return replace(
-            self,
-            **{
-                name: None if a is None else round_to(a, dtypes[name])
-                for name, a in arrays.items()
-            },
-        )
+        dtypes, arrays = Dtypes.of(dtype), {}
+        for name in ARRAYS:
+            array = getattr(self, name)
+            arrays[name] = None if array is None else round_to(array, dtypes[name])
+        return replace(self, **arrays)
 
     def summed(self, dtype: str | Dtypes) -> np.ndarray:
         """p = x + residual (M, N), as residual_out holds it, or in the dtype of the sums where it is not rounded."""
         dtypes = Dtypes.of(dtype)
         if self.residual is None:
             return self.x
-        return round_to(
-            self.x + self.residual,
-            dtypes["residual_out"] if dtypes.round_residual else dtypes.accumulator,
-        )
+        stored = dtypes["residual_out"] if dtypes.round_residual else dtypes.accumulator
+        return round_to(self.exact_sum, stored)
 
     def without(self, *names: str) -> Case:
         """The case without some of weight, bias, residual and dresidual_out."""

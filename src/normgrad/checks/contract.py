@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import numpy_ref
 from ..spec import NormSpec
-from .backends import OUTPUTS, Backend, Name, Outcome, get
+from .backends import INPUTS, OUTPUTS, Backend, Name, Outcome, get
 from .cases import MATRICES, Case
 from .finite_difference import directional, inner
 from .tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, factor, unit_roundoff
@@ -64,36 +64,28 @@ def check_within(
         )
 
 
-def _compare(title, name, got, expected, bound, largest, lost=False):
-    """The error and bound where the error is the largest part of its bound.
+def compare_output(title, got, expected, bound, largest, lost):
+    """The error and bound where the error is the largest part of its bound; None where there is no such output.
 
     NaN passes nowhere but where the sum of squares is lost: a number would be wrong there, and NaN says so.
     """
     if (got is None) != (expected is None):
-        raise AssertionError(
-            f"{title}: {name} is {'absent' if got is None else 'present'}, the oracle's is not"
-        )
+        state = "absent" if got is None else "present"
+        raise AssertionError(f"{title} is {state}, the oracle's is not")
     if got is None:
         return None
     if got.shape != expected.shape:
-        raise AssertionError(
-            f"{title}: {name} has shape {got.shape}, needs {expected.shape}"
-        )
+        raise AssertionError(f"{title} has shape {got.shape}, needs {expected.shape}")
     if got.size == 0:
         return 0.0, 0.0
     # Past the dtype's largest number the right answer is an infinity of the right sign.
-    too_large = (
-        (np.abs(expected) > largest)
-        & (np.sign(got) == np.sign(expected))
-        & np.isinf(got)
-    )
+    same_sign = np.sign(got) == np.sign(expected)
+    too_large = (np.abs(expected) > largest) & same_sign & np.isinf(got)
     passed = too_large | (lost & ~np.isfinite(got))
-    error = np.where(
-        passed, 0, np.abs(np.where(passed, 0, got) - np.where(passed, 0, expected))
-    )
-    check_within(f"{title}: {name}", got, expected, error, bound)
-    at = np.unravel_index(np.argmax(error / bound), error.shape)
-    return float(error[at]), float(bound[at])
+    error = np.abs(np.where(passed, 0, got) - np.where(passed, 0, expected))
+    check_within(title, got, expected, error, bound)
+    index = np.unravel_index(np.argmax(error / bound), error.shape)
+    return float(error[index]), float(bound[index])
 
 
 def _flat(case: Case, spec, dtype) -> bool:
@@ -138,17 +130,11 @@ def reference(
     dtypes = Dtypes.of(dtype)
     case = case.rounded(dtypes)
     stored = case.x if residual_out is None else residual_out
-    p = (
-        stored
-        if dtypes.round_residual or case.residual is None
-        else case.x + case.residual
-    )
-    saved = numpy_ref.forward(
-        p,
-        case.weight,
-        case.bias,
-        spec=spec.resolve(2 * unit_roundoff(dtypes.accumulator)),
-    )
+    p = stored
+    if case.residual is not None and not dtypes.round_residual:
+        p = case.exact_sum
+    spec = spec.resolve(2 * unit_roundoff(dtypes.accumulator))
+    saved = numpy_ref.forward(p, case.weight, case.bias, spec=spec)
     saved = replace(saved, residual_out=stored)
     return saved, numpy_ref.backward(case.dy, saved, case.dresidual_out)
 
@@ -158,40 +144,32 @@ def lost_rows(saved: numpy_ref.Forward, dtype: str | Dtypes) -> np.ndarray:
 
     Below the smallest normal number a square has lost digits; eps hides that where it carries D.
     """
-    acc = Dtypes.of(dtype).accumulator
-    q = (
-        saved.residual_out
-        if saved.mean is None
-        else saved.residual_out - saved.mean[:, None]
-    )
+    acc, q = Dtypes.of(dtype).accumulator, saved.residual_out
+    if saved.mean is not None:
+        q = q - saved.mean[:, None]
     # The rows as they are stored, and as they were where the statistics are of the sum before it was rounded.
     d = 1 / saved.rstd[:, None]
-    squares = np.maximum(
-        (q * q).sum(-1, keepdims=True), saved.spec.count(q.shape[-1]) * d * d
-    )
+    stored = (q * q).sum(-1, keepdims=True)
+    squares = np.maximum(stored, saved.spec.count(q.shape[-1]) * d * d)
     return (squares > LARGEST[acc]) | (d < SMALLEST_NORMAL[acc] ** 0.5)
 
 
 def _some_lost(case, spec, dtype) -> bool:
-    if case.heads is not None:
-        return any(
-            _some_lost(case.of_head(head), spec, dtype) for head in range(case.heads)
-        )
-    saved, _ = reference(
-        case, spec, dtype, case.x if case.residual is None else case.x + case.residual
-    )
-    return bool(lost_rows(saved, dtype).any())
+    for part in case.by_head():
+        saved, _ = reference(part, spec, dtype, part.exact_sum)
+        if lost_rows(saved, dtype).any():
+            return True
+    return False
 
 
 def _expected(case: Case, spec, dtypes, residual_out, corrected):
-    """What the oracle gives for a case of rounded numbers, the bounds, and where squares are lost, as Outcomes."""
+    """What the oracle gives for a case of rounded numbers, the bounds, and where squares are lost."""
     saved, grads = reference(case, spec, dtypes, residual_out)
     allowed = bounds(case.dy, case.dresidual_out, saved, dtypes, corrected)
-    exact = case.x if case.residual is None else case.x + case.residual
-    expected = Outcome(saved.y, exact, grads.dx, grads.dx, grads.dweight, grads.dbias)
+    gradients = grads.dx, grads.dx, grads.dweight, grads.dbias
     rows = lost_rows(saved, dtypes)
     lost = Outcome(rows, False, rows, rows, rows.any(), False)
-    return expected, Outcome(*(getattr(allowed, name) for name in OUTPUTS)), lost
+    return Outcome(saved.y, case.exact_sum, *gradients), allowed, lost
 
 
 def check_values(
@@ -217,14 +195,8 @@ def check_values(
     with np.errstate(invalid=zeros, divide=zeros, over="ignore"):
         outcome = backend.run(rounded, spec, dtype)
         # A gradient that may be differentiated again takes the statistics, too, from the sum as it is stored.
-        errors = compared(
-            outcome,
-            rounded,
-            spec,
-            dtype,
-            getattr(backend, "create_graph", False),
-            corrected,
-        )
+        restored = getattr(backend, "create_graph", False)
+        errors = compared(outcome, rounded, spec, dtype, restored, corrected)
     return Measured(f"{backend.name}: {case.name}, {dtype}", errors)
 
 
@@ -241,57 +213,43 @@ def compared(
     Args:  case: of numbers that the dtype holds; restored: whether the gradients take the statistics from the sum as it
            is stored, where the forward does not; corrected: as check_values
     """
-    if case.heads is not None:
-        return _worst(
-            compared(
-                outcome.of_head(head, case.heads),
-                case.of_head(head),
-                spec,
-                dtype,
-                restored,
-                corrected,
-            )
-            for head in range(case.heads)
-        )
-    dtypes, title = Dtypes.of(dtype), f"{case.name}, {dtype}"
+    dtypes, worst = Dtypes.of(dtype), {}
+    for head, part in enumerate(case.by_head()):
+        results = outcome if case.heads is None else outcome.of_head(head, case.heads)
+        limits = _limits(results, part, spec, dtypes, restored, corrected)
+        for name in OUTPUTS:
+            source = GRADIENT_OF.get(name)
+            absent = name == "dresidual" and part.residual is None
+            if absent or source and part.wanted and source not in part.wanted:
+                continue
+            expected, bound, lost = (getattr(arrays, name) for arrays in limits)
+            title, largest = f"{part.name}, {dtype}: {name}", LARGEST[dtypes[name]]
+            got = getattr(results, name)
+            pair = compare_output(title, got, expected, bound, largest, lost)
+            if pair is not None:
+                worst[name] = max(worst.get(name, pair), pair, key=_share)
+    return worst
+
+
+def _limits(outcome, case, spec, dtypes, restored, corrected):
+    """As _expected, on the sum as the backend rounded it."""
     # Without a residual x is normalized, whatever dtype it is returned in.
     residual_out = case.x if case.residual is None else outcome.residual_out
-    expected, limits, lost = _expected(case, spec, dtypes, residual_out, corrected)
-    if not dtypes.round_residual and restored:
-        of_sum = _expected(
-            case, spec, replace(dtypes, round_residual=True), residual_out, corrected
-        )
-        of_grads = zip(of_sum, (expected, limits, lost), strict=True)
-        expected, limits, lost = (
-            replace(grads, y=before.y) for grads, before in of_grads
-        )
-    errors = {}
-    for name in OUTPUTS:
-        source = GRADIENT_OF.get(name)
-        absent = name == "dresidual" and case.residual is None
-        if absent or source and case.wanted and source not in case.wanted:
-            continue
-        triple = (getattr(outcomes, name) for outcomes in (outcome, expected, limits))
-        largest = LARGEST[dtypes[name]]
-        pair = _compare(title, name, *triple, largest, getattr(lost, name))
-        if pair is not None:
-            errors[name] = pair
-    return errors
+    limits = _expected(case, spec, dtypes, residual_out, corrected)
+    if dtypes.round_residual or not restored:
+        return limits
+    dtypes = replace(dtypes, round_residual=True)
+    of_sum = _expected(case, spec, dtypes, residual_out, corrected)
+    return [
+        replace(of_gradients, y=of_forward.y)
+        for of_gradients, of_forward in zip(of_sum, limits, strict=True)
+    ]
 
 
 def _share(pair: tuple[float, float]) -> float:
     """Which part of its bound an error is."""
     error, bound = pair
     return error / bound if bound else 0.0
-
-
-def _worst(outcomes) -> dict[str, tuple[float, float]]:
-    """For each output the pair whose error is the largest part of its bound."""
-    worst = {}
-    for errors in outcomes:
-        for name, pair in errors.items():
-            worst[name] = max(worst.get(name, pair), pair, key=_share)
-    return worst
 
 
 def check_differences(
@@ -305,11 +263,7 @@ def check_differences(
     Raises:   AssertionError with both slopes and the tolerance
     """
     backend = get(backend)
-    names = [
-        name
-        for name in ("x", "residual", "weight", "bias")
-        if getattr(case, name) is not None
-    ]
+    names = [name for name in INPUTS if getattr(case, name) is not None]
     inputs = [getattr(case, name) for name in names]
     spread = case.x - (case.x.mean(-1, keepdims=True) if spec.center else 0)
     scale = np.sqrt((spread * spread).mean(-1, keepdims=True))
@@ -317,27 +271,23 @@ def check_differences(
                  for name, a in zip(names, inputs, strict=True)]  # fmt: skip
 
     # A row far from 0 loses digits when its mean is subtracted: y is as uncertain as a term of size max|p| rstd w.
-    plain = replace(case, weight=None, bias=None, heads=None)
-    saved, _ = reference(
-        plain, spec.replace(weight_offset=0.0), "float64", case.summed("float64")
-    )
-    lost = np.abs(saved.residual_out).max(-1, keepdims=True) * saved.rstd[:, None]
+    saved = numpy_ref.forward(case.exact_sum, spec=spec.replace(weight_offset=0.0))
     weight = case.weight
     if case.heads is not None and weight is not None:
         weight = np.tile(weight, (len(case.x) // case.heads, 1))
+    lost = np.abs(case.exact_sum).max(-1, keepdims=True) * saved.rstd[:, None]
     lost = lost * np.abs(factor(weight, case.x.shape[-1], spec))
 
     def loss(*arrays):
-        y, residual_out = backend.forward(
-            case, dict(zip(names, arrays, strict=True)), spec
-        )
-        pairs = [(case.dy, y)] + (
-            [] if case.dresidual_out is None else [(case.dresidual_out, residual_out)]
-        )
-        size = inner(np.abs(case.dy), lost) + sum(
-            inner(np.abs(a), np.abs(b)) for a, b in pairs
-        )
-        return sum(inner(a, b) for a, b in pairs), size
+        moved = dict(zip(names, arrays, strict=True))
+        value, size = 0.0, inner(np.abs(case.dy), lost)
+        cotangents = case.dy, case.dresidual_out
+        outputs = backend.forward(case, moved, spec)
+        for cotangent, output in zip(cotangents, outputs, strict=True):
+            if cotangent is not None:
+                value += inner(cotangent, output)
+                size += inner(np.abs(cotangent), np.abs(output))
+        return value, size
 
     slope = directional(loss, inputs, direction)
     outcome = backend.run(case, spec, "float64")
@@ -351,10 +301,8 @@ def check_differences(
             f"{case.name}: the gradients give the slope {claimed:.9e}, central differences {slope.value:.9e}; "
             f"error {error:.1e} exceeds the tolerance {slope.tolerance:.1e}"
         )
-    return Measured(
-        f"{backend.name}: {case.name}, central differences",
-        {"slope": (error, slope.tolerance)},
-    )
+    title = f"{backend.name}: {case.name}, central differences"
+    return Measured(title, {"slope": (error, slope.tolerance)})
 
 
 def check_gradcheck(

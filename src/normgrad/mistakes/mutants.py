@@ -1,8 +1,8 @@
-"""The mutants: wrong forwards and backwards that the tests must reject, on every backend.
+"""The mutants: wrong forwards and backwards that the tests must reject, in torch's operations and in any other module.
 
-A mutant is an edit of a backend's own source, so it differs from the real thing in one place only; the kernels for
-short and for long rows are two places. An edit whose text is not found, or twice in one module, raises: when the source
-changes, the catalogue must be looked at again.
+A mutant is an edit of a backend's own source, so it differs from the real thing in one place only; in Triton the
+kernels for short and for long rows are two places. An edit whose text is not found, or twice in one module, raises:
+when the source changes, the catalogue must be looked at again.
 """
 
 from __future__ import annotations
@@ -12,24 +12,16 @@ import importlib.util
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from ..checks.backends import NumpyBackend, SympyBackend, TorchBackend
+from ..checks.backends import TorchBackend
 from .catalogue import MUTANTS, Mutant
 from .edits import edited, in_any_layout
 
 PACKAGE = Path(__file__).parent.parent
-SOURCES = {
-    "numpy": "numpy_ref.py",
-    "sympy": "symbolic/derivations/family.py",
-    "torch": "torch_ops/rows.py",
-    "triton": "triton_kernels",
-    "numba": "numba_kernels",
-}
+SOURCES = {"numpy": "numpy_ref.py", "torch": "torch_ops/rows.py"}
 
 
 def names() -> list[str]:
@@ -68,7 +60,7 @@ def module(source: str, text: str, name: str) -> ModuleType:
 
 
 def _slug(name):
-    return "".join(c if c.isalnum() else "_" for c in name)
+    return re.sub(r"\W", "_", name)
 
 
 def imported(qualified, file, places=None) -> ModuleType:
@@ -109,63 +101,8 @@ def edited_package(source: str, edits, where: str) -> dict[str, str]:
     return texts
 
 
-@contextmanager
-def plain_python() -> Iterator[None]:
-    """What Numba would compile is left as it is while the context lasts: a mutant runs once, compiling takes longer."""
-    try:
-        import numba
-    except ImportError:
-        yield
-        return
-    before, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True
-    try:
-        yield
-    finally:
-        numba.config.DISABLE_JIT = before
-
-
-def load(mutant: Mutant, backend: str) -> ModuleType:
-    """The backend's source module, or package of modules, with the mutant's edits in it."""
-    source, edits, where = (
-        SOURCES[backend],
-        mutant.edits[backend],
-        f"{mutant.name}, {backend}",
-    )
-    if not source.endswith(".py"):
-        with plain_python():
-            return package(source, edited_package(source, edits, where), mutant.name)
-    return module(
-        source, edited((PACKAGE / source).read_text(), edits, where), mutant.name
-    )
-
-
-def sympy_backend(family: ModuleType) -> ModuleType:
-    """The module that runs the SymPy definitions, on another module's definitions."""
-    source = "symbolic/backend.py"
-    other = f"from .derivations import {family.__name__.rpartition('.')[2]} as family\n"
-    text = edited(
-        (PACKAGE / source).read_text(),
-        [("from .derivations import family\n", other)],
-        source,
-    )
-    return module(source, text, family.__name__.rpartition(".")[2])
-
-
-def mutated(mutant: Mutant, backend: str):
-    """The backend with the mutant in it, ready for the contract's checks.
-
-    Args:    mutant: from MUTANTS; backend: "numpy", "sympy", "torch", "triton" or "numba"
-    Raises:  ValueError for another backend
-    """
-    if backend not in SOURCES:
-        raise ValueError(
-            f"backend: got {backend!r}, needs one of {', '.join(map(repr, SOURCES))}"
-        )
-    wrong = load(mutant, backend)
-    if backend == "numpy":
-        return NumpyBackend(wrong)
-    return (
-        SympyBackend(sympy_backend(wrong))
-        if backend == "sympy"
-        else TorchBackend(backend, wrong)
-    )
+def mutated(mutant: Mutant) -> TorchBackend:
+    """The backend of torch's operations with the mutant in it, ready for the contract's checks. Args: from MUTANTS"""
+    source = SOURCES["torch"]
+    text = edited((PACKAGE / source).read_text(), mutant.edits["torch"], mutant.name)
+    return TorchBackend("torch", module(source, text, mutant.name))

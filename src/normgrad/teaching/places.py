@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 
 class Argument:
@@ -13,29 +16,19 @@ class Argument:
             raise ValueError(
                 f"watch: argument {name} is on {tensor.device}, needs a tensor on the CPU"
             )
-        storage, self.size = tensor.untyped_storage(), tensor.element_size()
-        self.name, self.shape, self.strides = name, tuple(tensor.shape), tensor.stride()
+        self.name, self.size = name, tensor.element_size()
+        self.shape, self.strides = tuple(tensor.shape), tensor.stride()
         self.start, self.count = tensor.data_ptr(), tensor.numel()
+        storage = tensor.untyped_storage()
         self.memory = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
-        last = sum(
-            (length - 1) * step
-            for length, step in zip(self.shape, self.strides, strict=True)
-        )
-        self.end = self.start + (last + 1) * self.size if self.count else self.start
         self.contiguous = tensor.is_contiguous()
-        # The sorted addresses of its numbers, only where there are gaps between them or they stand in another order.
-        self.order = None if self.contiguous else self._order()
-
-    def _order(self):
-        offsets = np.zeros(self.shape, np.int64)
-        for axis, step in enumerate(self.strides):
-            shape = [
-                -1 if dimension == axis else 1 for dimension in range(len(self.shape))
-            ]
-            offsets += (np.arange(self.shape[axis]) * step).reshape(shape)
-        flat = self.start + self.size * offsets.ravel()
-        order = np.argsort(flat, kind="stable")
-        return flat[order], order
+        places = np.arange(storage.nbytes() // self.size)
+        steps = [step * places.itemsize for step in self.strides]
+        offsets = as_strided(places, self.shape, steps).ravel()
+        offsets, self.order = np.unique(offsets, return_index=True)
+        # The addresses of its numbers, sorted; 0 stands before them.
+        self.addresses = np.append(0, self.start + self.size * offsets)
+        self.end = int(self.addresses[-1]) + self.size if self.count else self.start
 
     @property
     def bytes(self) -> int:
@@ -44,9 +37,8 @@ class Argument:
 
     def holds(self, addresses: np.ndarray) -> np.ndarray:
         """Which of the addresses are those of its numbers."""
-        if self.order is None:
-            return (addresses >= self.start) & (addresses < self.end)
-        return np.isin(addresses, self.order[0])
+        before = np.searchsorted(self.addresses, addresses, "right") - 1
+        return addresses - self.addresses[before] < self.size
 
     def reachable(self, addresses: np.ndarray, size: int) -> np.ndarray:
         """Which of the addresses lie in its memory, where an access does no harm to the process."""
@@ -58,10 +50,8 @@ class Argument:
 
     def index(self, address: int) -> tuple[int, ...]:
         """The index of the number at an address."""
-        if self.order is None:
-            number = (address - self.start) // self.size
-        else:
-            number = self.order[1][np.searchsorted(self.order[0], address)]
+        before = np.searchsorted(self.addresses, address, "right") - 1
+        number = self.order[before - 1]
         return tuple(int(i) for i in np.unravel_index(number, self.shape))
 
     def extent(self) -> str:
@@ -80,21 +70,16 @@ def numbers(values) -> str:
 
 
 def _joined(boxes, axis):
-    """Boxes with neighbours along an axis made one; a box is [facts, ranges], a range (first, end) for each axis."""
+    """Boxes with neighbours along an axis made one; a box is a range (first, end) for each axis."""
     joined = []
-    for facts, ranges in boxes:
-        rest_of_box = [
-            range_ for dimension, range_ in enumerate(ranges) if dimension != axis
-        ]
-        follows = axis < len(ranges) and joined and joined[-1][0] == facts
-        if follows and joined[-1][1][axis][1] == ranges[axis][0]:
-            last = joined[-1][1]
-            if [
-                range_ for dimension, range_ in enumerate(last) if dimension != axis
-            ] == rest_of_box:
-                last[axis] = (last[axis][0], ranges[axis][1])
+    for box in boxes:
+        last = joined[-1] if joined else None
+        if last and last[:axis] + last[axis + 1 :] == box[:axis] + box[axis + 1 :]:
+            first, end = last[axis]
+            if end == box[axis][0]:
+                last[axis] = (first, box[axis][1])
                 continue
-        joined.append([facts, list(ranges)])
+        joined.append(box)
     return joined
 
 
@@ -103,16 +88,17 @@ def merged(rows):
 
     Args:  rows: (facts, index), facts with the argument's name as the second or the only one
     """
-    boxes = [[facts, [(i, i + 1) for i in index]] for facts, index in rows]
-    for axis in reversed(range(max((len(ranges) for _, ranges in boxes), default=0))):
-        boxes = _joined(boxes, axis)
-    for facts, ranges in boxes:
-        name = facts[1] if len(facts) > 1 else facts[0]
-        words = [
-            str(first) if end == first + 1 else f"{first}:{end}"
-            for first, end in ranges
-        ]
-        yield facts, f"{name}[{', '.join(words)}]" if words else name
+    for facts, group in groupby(rows, key=lambda row: row[0]):
+        boxes = [[(i, i + 1) for i in index] for _, index in group]
+        for axis in reversed(range(len(boxes[0]))):
+            boxes = _joined(boxes, axis)
+        name = facts[:2][-1]
+        for box in boxes:
+            words = [
+                str(first) if end == first + 1 else f"{first}:{end}"
+                for first, end in box
+            ]
+            yield facts, f"{name}[{', '.join(words)}]" if words else name
 
 
 class Table(list):

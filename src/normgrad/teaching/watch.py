@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import defaultdict
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
@@ -36,9 +37,10 @@ class Access:
         """The addresses that the mask lets through."""
         return self.addresses[self.mask]
 
-    def does(self, side: str) -> bool:
-        """Whether it loads, or stores; an atomic does both. Args: side: "load" or "store"."""
-        return self.kind in (side, "atomic")
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """What it does: "load", "store", or both for an atomic."""
+        return ("load", "store") if self.kind == "atomic" else (self.kind,)
 
 
 @dataclass
@@ -53,19 +55,14 @@ class Launch:
     @property
     def requested(self) -> int:
         """Bytes that the launch loads plus bytes that it stores, as often as they are asked for."""
-        total = 0
-        for access in self.accesses:
-            total += (
-                access.size
-                * access.touched.size
-                * (access.does("load") + access.does("store"))
-            )
-        return total
+        return sum(
+            access.size * access.touched.size * len(access.sides)
+            for access in self.accesses
+        )
 
-    def argument(self, access: Access) -> Argument:
-        """The argument that the access goes to: the one that its first address lies in, or nearest to."""
-        first = int(access.touched.flat[0])
-        return min(self.arguments, key=lambda argument: argument.distance(first))
+    def nearest(self, address: int) -> Argument:
+        """The argument that the address lies in, or the one nearest to it."""
+        return min(self.arguments, key=lambda argument: argument.distance(address))
 
     def inside(self, access: Access) -> np.ndarray:
         """Which of the touched addresses are numbers of some argument."""
@@ -75,38 +72,17 @@ class Launch:
         return lies_inside
 
     def races(self):
-        """(address, programs that load it, that store it, that update it atomically) for each address of a race."""
-        kinds = ("load", "store", "atomic")
-        parts = [np.zeros((0, 3), np.int64)]
+        """(address, programs that load it, programs that store it) for each address of a race."""
+        users = defaultdict(lambda: {"load": set(), "store": set(), "atomic": set()})
         for access in self.accesses:
-            touched = np.unique(access.touched[self.inside(access)])
-            who, kind_of = (
-                np.full_like(touched, number)
-                for number in (access.program, kinds.index(access.kind))
-            )
-            parts.append(np.stack([touched, who, kind_of], -1))
-        rows = np.unique(np.concatenate(parts), axis=0)
-        several = np.unique(rows[:, :2], axis=0)[:, 0]
-        shared, programs = np.unique(several, return_counts=True)
-        changed = np.unique(rows[rows[:, 2] > 0, 0])
-        plain = np.unique(
-            rows[rows[:, 2] < 2, 0]
-        )  # atomics alone do not race with each other
-        for address in shared[
-            (programs > 1) & np.isin(shared, changed) & np.isin(shared, plain)
-        ]:
-            rows_at = rows[
-                np.searchsorted(rows[:, 0], address) : np.searchsorted(
-                    rows[:, 0], address, "right"
-                )
-            ]
-            yield (
-                int(address),
-                *(
-                    tuple(rows_at[rows_at[:, 2] == kind, 1].tolist())
-                    for kind in range(3)
-                ),
-            )
+            for address in access.touched[self.inside(access)].tolist():
+                users[address][access.kind].add(access.program)
+        for address, programs in sorted(users.items()):
+            loads, stores, updates = programs.values()
+            several = len(loads | stores | updates) > 1
+            # Atomics alone do not race with each other.
+            if several and (stores or updates) and (loads or stores):
+                yield address, loads | updates, stores | updates
 
 
 class Seen:
@@ -123,18 +99,16 @@ class Seen:
     @property
     def distinct(self) -> int:
         """Bytes at different addresses, loaded plus stored: what is left if every repeated access hits a cache."""
-        total = 0
-        for side in ("load", "store"):
-            addresses = {}
-            for launch in self.launches:
-                for access in launch.accesses:
-                    if access.does(side):
-                        addresses.setdefault(access.size, []).append(access.touched)
-            total += sum(
-                size * len(np.unique(np.concatenate(parts)))
-                for size, parts in addresses.items()
-            )
-        return total
+        sizes = {}
+        for launch in self.launches:
+            for access in launch.accesses:
+                for side in access.sides:
+                    reached = sizes.setdefault((side, access.size), [])
+                    reached.append(access.touched)
+        return sum(
+            size * len(np.unique(np.concatenate(reached)))
+            for (_, size), reached in sizes.items()
+        )
 
     def races(self) -> Table:
         """The places that one program stores to and another one loads from or stores to in the same launch.
@@ -146,25 +120,16 @@ class Seen:
         """
         rows = []
         for launch in self.launches:
-            for address, loads, stores, updates in launch.races():
-                argument = next(
-                    candidate
-                    for candidate in launch.arguments
-                    if candidate.holds(np.array([address])).any()
-                )
-                programs = numbers((*loads, *updates)), numbers((*stores, *updates))
-                rows.append(
-                    ((launch.kernel, argument.name, *programs), argument.index(address))
-                )
+            for address, loads, stores in launch.races():
+                argument = launch.nearest(address)
+                facts = launch.kernel, argument.name, numbers(loads), numbers(stores)
+                rows.append((facts, argument.index(address)))
         shown = [
             (kernel, place, loads, stores)
             for (kernel, _, loads, stores), place in merged(rows)
         ]
-        return Table(
-            "race",
-            ("kernel", "place", "loaded by programs", "stored by programs"),
-            shown,
-        )
+        titles = ("kernel", "place", "loaded by programs", "stored by programs")
+        return Table("race", titles, shown)
 
     def outside(self) -> Table:
         """The accesses to memory that is no number of any argument; they are kept from memory, and loads give 0.
@@ -177,26 +142,14 @@ class Seen:
         for launch in self.launches:
             for access in launch.accesses:
                 stray = access.touched[~launch.inside(access)]
-                if stray.size:
-                    nearest = min(
-                        launch.arguments,
-                        key=lambda argument, at=int(stray[0]): argument.distance(at),
-                    )
-                    offsets = (
-                        int(end - nearest.start) // access.size
-                        for end in (stray.min(), stray.max())
-                    )
-                    which = " to ".join(map(str, dict.fromkeys(offsets)))
-                    rows.append(
-                        (
-                            launch.kernel,
-                            access.program,
-                            access.kind,
-                            nearest.name,
-                            which,
-                            nearest.extent(),
-                        )
-                    )
+                if not stray.size:
+                    continue
+                nearest = launch.nearest(int(stray[0]))
+                first = int(stray.min() - nearest.start) // access.size
+                last = int(stray.max() - nearest.start) // access.size
+                which = str(first) if first == last else f"{first} to {last}"
+                who = launch.kernel, access.program, access.kind
+                rows.append((*who, nearest.name, which, nearest.extent()))
         titles = ("kernel", "program", "does", "argument", "offsets", "it has")
         return Table("access outside", titles, list(dict.fromkeys(rows)))
 
@@ -219,12 +172,13 @@ class Seen:
         """Bytes by argument: (argument, bytes loaded, bytes stored, bytes that it has), over all launches."""
         moved, sizes = {}, {}
         for launch in self.launches:
-            for access in filter(lambda access: access.touched.size, launch.accesses):
-                to = launch.argument(access)
-                sizes[to.name] = to.bytes
-                sides = moved.setdefault(to.name, {"load": 0, "store": 0})
-                for side in sides:
-                    sides[side] += access.size * access.touched.size * access.does(side)
+            for access in launch.accesses:
+                if access.touched.size:
+                    argument = launch.nearest(int(access.touched[0]))
+                    sizes[argument.name] = argument.bytes
+                    sides = moved.setdefault(argument.name, {"load": 0, "store": 0})
+                    for side in access.sides:
+                        sides[side] += access.size * access.touched.size
         rows = [
             (name, sides["load"], sides["store"], sizes[name])
             for name, sides in moved.items()
@@ -236,79 +190,67 @@ class Programs:
     """Lets the programs of a launch start from the same memory, as if none saw what another one stores."""
 
     def __init__(self, tensors):
-        self.memory = {}
+        # {where memory begins: (the memory, what it holds at first, what the program wrote by the kind of access)}
+        self.memory, self.running, self.results = {}, None, []
         for tensor in tensors:
             storage = tensor.untyped_storage()
             if storage.nbytes():
                 alive = torch.empty(0, dtype=torch.uint8).set_(storage).numpy()
-                self.memory[storage.data_ptr()] = (alive, alive.copy())
-        self.running, self.stored, self.updated, self.results = None, [], [], []
+                self.memory[storage.data_ptr()] = alive, alive.copy(), defaultdict(list)
 
     def before(self, access, mask) -> None:
         """Called before each access with the mask that it is made with."""
         if access.program != self.running:
             self.end_program()
             self.running = access.program
-        if access.kind != "load":
-            kept = self.stored if access.kind == "store" else self.updated
-            kept.append(
-                (access.addresses[mask][:, None] + np.arange(access.size)).ravel()
-            )
+        reached = access.addresses[mask][:, None] + np.arange(access.size)
+        for start, (alive, _, written) in self.memory.items():
+            inside = (reached >= start) & (reached < start + alive.size)
+            written[access.kind].append(reached[inside] - start)
 
     def end_program(self) -> None:
         """Remember what the program stored, and put memory back to what it was; atomics stay."""
-        for start, (alive, first) in self.memory.items():
-            for places, keep in ((self.updated, None), (self.stored, self.results)):
-                for addresses in places:
-                    at = (
-                        addresses[
-                            (addresses >= start) & (addresses < start + alive.size)
-                        ]
-                        - start
-                    )
-                    if keep is None:
-                        first[at] = alive[at]
-                    else:
-                        keep.append((alive, at, alive[at]))
+        for alive, first, written in self.memory.values():
+            for places in written["atomic"]:
+                first[places] = alive[places]
+            for places in written["store"]:
+                self.results.append((alive, places, alive[places]))
             alive[:] = first
-        self.stored, self.updated = [], []
+            written.clear()
 
     def end(self) -> None:
         """Store everything, in the order of the programs."""
         self.end_program()
-        for alive, at, values in self.results:
-            alive[at] = values
+        for alive, places, values in self.results:
+            alive[places] = values
 
 
 class _Watcher:
     """Notes launches and accesses in a Seen. Args: at_once: as watch"""
 
     def __init__(self, at_once):
-        self.seen, self.at_once, self.running = Seen(), at_once, []
+        self.seen, self.at_once, self.running, self.programs = (
+            Seen(),
+            at_once,
+            None,
+            None,
+        )
 
     def mask(self, kind, builder, pointers, mask):
-        """The mask that an access is made with: nothing outside of the arguments' memory."""
-        if not self.running:
-            return mask
-        from triton.runtime.interpreter import TensorHandle
-
-        if mask is None:
-            mask = TensorHandle(np.ones(pointers.data.shape, bool), pointers.dtype)
+        """The lanes of an access that are made: none outside of the arguments' memory."""
+        lanes = np.ones((), bool) if mask is None else mask.data.astype(bool)
+        addresses, lanes = np.broadcast_arrays(pointers.data.astype(np.int64), lanes)
         (x, y, z), (_, ny, nz) = builder.grid_idx, builder.grid_dim
         size = pointers.get_element_ty().primitive_bitwidth // 8
-        addresses, lanes = np.broadcast_arrays(
-            pointers.data.astype(np.int64), mask.data.astype(bool)
-        )
         access = Access(kind, (x * ny + y) * nz + z, size, addresses, lanes)
-        launch, programs = self.running[-1]
-        launch.accesses.append(access)
-        launch.programs = max(launch.programs, access.program + 1)
+        self.running.accesses.append(access)
+        self.running.programs = max(self.running.programs, access.program + 1)
         allowed = np.zeros(lanes.shape, bool)
-        for argument in launch.arguments:
+        for argument in self.running.arguments:
             allowed |= argument.reachable(addresses, size)
-        if programs is not None:
-            programs.before(access, lanes & allowed)
-        return TensorHandle(lanes & allowed, mask.dtype)
+        if self.programs is not None:
+            self.programs.before(access, lanes & allowed)
+        return lanes & allowed
 
     def launched(self, executor, original, args, kwargs):
         """What a launch returns, watched."""
@@ -318,21 +260,17 @@ class _Watcher:
             for name, value in named.items()
             if isinstance(value, torch.Tensor)
         }
-        launch = Launch(
-            executor.fn.__name__,
-            [Argument(name, tensor) for name, tensor in tensors.items()],
-        )
-        self.seen.launches.append(launch)
-        programs = Programs(tensors.values()) if self.at_once else None
-        self.running.append((launch, programs))
+        arguments = [Argument(name, tensor) for name, tensor in tensors.items()]
+        self.running = Launch(executor.fn.__name__, arguments)
+        self.seen.launches.append(self.running)
+        self.programs = Programs(tensors.values()) if self.at_once else None
         try:
             # The interpreter copies arguments to the CPU and back with torch, which is no part of the kernel.
             with _disable_current_modes():
                 return original(executor, *args, **kwargs)
         finally:
-            self.running.pop()
-            if programs is not None:
-                programs.end()
+            if self.programs is not None:
+                self.programs.end()
 
 
 # (a method of the interpreter's, kind of access, where its pointers stand, where its mask, if it has one)
@@ -357,17 +295,21 @@ def watch(at_once: bool = False):
 
     if not INTERPRETED:
         raise RuntimeError(COMPILED)
-    from triton.runtime.interpreter import GridExecutor, InterpreterBuilder
+    from triton.runtime.interpreter import (
+        GridExecutor,
+        InterpreterBuilder,
+        TensorHandle,
+    )
 
     watcher, call = _Watcher(at_once), GridExecutor.__call__
 
     def watched(original, kind, pointers_at, mask_at):
         def access(builder, *values):
-            parts, pointers = list(values), values[pointers_at]
+            parts = list(values)
             mask = None if mask_at is None else values[mask_at]
-            allowed = watcher.mask(kind, builder, pointers, mask)
+            lanes = watcher.mask(kind, builder, values[pointers_at], mask)
             if mask is not None:
-                parts[mask_at] = allowed
+                parts[mask_at] = TensorHandle(lanes, mask.dtype)
             return original(builder, *parts)
 
         return access

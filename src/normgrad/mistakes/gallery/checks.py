@@ -10,18 +10,22 @@ from ...checks.cases import draw
 from ...checks.tolerance import bounds
 
 
-def compare(found, x, weight, dy, where):
+def within(words, output, expected, bound):
+    """AssertionError that says how far the output is off, where that is more than the bound."""
+    error = np.abs(output - expected)
+    if not (error <= bound).all():
+        raise AssertionError(
+            f"{words} is off by up to {error.max():.1e}, allowed is {bound.max():.1e}"
+        )
+
+
+def compare(computed, x, weight, dy, where):
     """Compare (dx, dw) of LayerNorm with the oracle's, in float64; AssertionError that says where and how far."""
     saved = numpy_ref.forward(x, weight)
-    grads = numpy_ref.backward(dy, saved)
+    expected = numpy_ref.backward(dy, saved)
     allowed = bounds(dy, None, saved, "float64")
-    pairs = (("dx", grads.dx, allowed.dx), ("dw", grads.dweight, allowed.dw))
-    for got, (name, expected, bound) in zip(found, pairs, strict=True):
-        error = np.abs(got - expected)
-        if not (error <= bound).all():
-            raise AssertionError(
-                f"{where}: {name} is off by up to {error.max():.1e}, allowed is {bound.max():.1e}"
-            )
+    within(f"{where}: dx", computed[0], expected.dx, allowed.dx)
+    within(f"{where}: dw", computed[1], expected.dweight, allowed.dw)
 
 
 def check_cotangent(gradients, rng):
@@ -32,15 +36,13 @@ def check_cotangent(gradients, rng):
     """
     case = draw(rng, 4, 8)
     dy = case.dy.copy()
-    dx, dw = gradients(case.x, case.weight, dy)
-    if not np.array_equal(dy, case.dy):
-        raise AssertionError("dy was overwritten")
-    if np.shares_memory(dx, dy):
-        raise AssertionError("dx lies in the memory of dy")
-    compare((dx, dw), case.x, case.weight, case.dy, "first call")
-    compare(
-        gradients(case.x, case.weight, dy), case.x, case.weight, case.dy, "second call"
-    )
+    for call in ("first call", "second call"):
+        computed = gradients(case.x, case.weight, dy)
+        if not np.array_equal(dy, case.dy):
+            raise AssertionError("dy was overwritten")
+        if np.shares_memory(computed[0], dy):
+            raise AssertionError("dx lies in the memory of dy")
+        compare(computed, case.x, case.weight, dy, call)
 
 
 def layouts(dy):
@@ -64,13 +66,11 @@ def check_layouts(gradients, rng, layouts=layouts):
     """
     case = draw(rng, 4, 8)
     for name, dy in layouts(case.dy).items():
-        compare(
-            gradients(case.x, case.weight, dy), case.x, case.weight, dy, f"dy: {name}"
-        )
+        computed = gradients(case.x, case.weight, dy)
+        compare(computed, case.x, case.weight, dy, f"dy: {name}")
     for name, x in layouts(case.x).items():
-        compare(
-            gradients(x, case.weight, case.dy), x, case.weight, case.dy, f"x: {name}"
-        )
+        computed = gradients(x, case.weight, case.dy)
+        compare(computed, x, case.weight, case.dy, f"x: {name}")
 
 
 def check_offsets(offset, rng, stride=65536):
@@ -91,23 +91,22 @@ def check_stays_inside(kernel, rng, counts=range(9)):
     """
     columns, mark = 5, -12345.0
     for rows in counts:
-        x, y = (
-            rng.standard_normal((rows + 4) * columns),
-            np.full((rows + 4) * columns, mark),
-        )
+        x = rng.standard_normal((rows + 4) * columns)
+        y = np.full_like(x, mark)
         kernel(x, y, rows, columns)
         end = rows * columns
-        if (y[end:] != mark).any():
+        written = int((y[end:] != mark).sum())
+        if written:
             raise AssertionError(
-                f"{rows} rows: {int((y[end:] != mark).sum())} numbers past the last row were written"
+                f"{rows} rows: {written} numbers past the last row were written"
             )
-        x_rows = x[:end].reshape(rows, columns)
-        saved = numpy_ref.forward(x_rows)
-        if not (
-            np.abs(y[:end].reshape(x_rows.shape) - saved.y)
-            <= bounds(x_rows, None, saved, "float64").y
-        ).all():
-            raise AssertionError(f"{rows} rows: y is wrong")
+        check_rows(f"{rows} rows: y", y[:end], x[:end].reshape(rows, columns))
+
+
+def check_rows(words, y, x, weight=None):
+    """y, of any shape, is LayerNorm of the rows x; AssertionError that says how far it is off."""
+    saved = numpy_ref.forward(x, weight)
+    within(words, y.reshape(x.shape), saved.y, bounds(x, None, saved, "float64").y)
 
 
 def fused_heads(rng, tokens=5, heads=4, columns=8):
@@ -122,16 +121,8 @@ def check_heads(forward, rng, drawn=fused_heads):
     Raises:  AssertionError with the error of y
     """
     x, weight = drawn(rng), rng.standard_normal(8)
-    rows = x.reshape(-1, 8)
-    saved = numpy_ref.forward(rows, weight)
-    error, allowed = (
-        np.abs(forward(x, weight).reshape(rows.shape) - saved.y),
-        bounds(rows, None, saved, "float64").y,
-    )
-    if not (error <= allowed).all():
-        raise AssertionError(
-            f"a slice of heads: y is off by up to {error.max():.1e}, allowed is {allowed.max():.1e}"
-        )
+    y = forward(x, weight)
+    check_rows("a slice of heads: y", y, x.reshape(-1, 8), weight)
 
 
 def check_second(layer, rng, second=True):

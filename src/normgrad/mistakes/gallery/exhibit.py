@@ -37,52 +37,37 @@ class Written:
         wide = accumulator(dtype)
 
         def store(array):
-            return None if array is None else round_to(array, dtype).astype(wide)
+            return round_to(array, dtype).astype(wide)
 
-        given = {name: getattr(case, name) for name in INPUTS}
-        given = {
-            name: None if array is None else array.astype(wide)
-            for name, array in given.items()
-        }
-        given["p"] = (
-            given["x"]
-            if case.residual is None
-            else store(given["x"] + given["residual"])
-        )
-        saved = numpy_ref.forward(given["p"], given["weight"], given["bias"], spec=spec)
+        arguments = {"eps": spec.eps, "dtype": dtype, "store": store}
+        for name in INPUTS:
+            array = getattr(case, name)
+            arguments[name] = None if array is None else array.astype(wide)
+        p = arguments["x"]
+        if case.residual is not None:
+            p = store(p + arguments["residual"])
+        weight, bias = arguments["weight"], arguments["bias"]
+        saved = numpy_ref.forward(p, weight, bias, spec=spec)
         mean = None if saved.mean is None else saved.mean[:, None]
-        given |= {
-            "mean": mean,
-            "rstd": saved.rstd[:, None],
-            "eps": spec.eps,
-            "dtype": dtype,
-            "store": store,
-        }
-        given["y"] = saved.y
+        arguments |= {"p": p, "mean": mean, "rstd": saved.rstd[:, None], "y": saved.y}
         if self.output in ("y", "residual_out"):
-            saved = replace(saved, **self._changed(given))
-        grads = numpy_ref.backward(given["dy"], saved, given["dresidual_out"])
-        gradients = {"dx": grads.dx, "dw": grads.dweight, "db": grads.dbias}
-        if self.output in gradients:
-            gradients |= self._changed(given | gradients)
-        dresidual = None if case.residual is None else gradients["dx"]
-        outputs = (
-            saved.y,
-            saved.residual_out,
-            gradients["dx"],
-            dresidual,
-            gradients["dw"],
-            gradients["db"],
-        )
-        return Outcome(
-            *(None if t is None else np.asarray(store(t), np.float64) for t in outputs)
-        )
+            saved = replace(saved, **self._changed(arguments))
+        grads = numpy_ref.backward(arguments["dy"], saved, arguments["dresidual_out"])
+        outputs = {"dx": grads.dx, "dw": grads.dweight, "db": grads.dbias}
+        if self.output in outputs:
+            outputs |= self._changed(arguments | outputs)
+        outputs |= {"y": saved.y, "residual_out": saved.residual_out}
+        outputs["dresidual"] = None if case.residual is None else outputs["dx"]
+        for name, array in outputs.items():
+            if array is not None:
+                outputs[name] = np.asarray(store(array), np.float64)
+        return Outcome(**outputs)
 
-    def _changed(self, given):
+    def _changed(self, arguments):
         if self.function is None:
             return {}
-        needed = inspect.signature(self.function).parameters
-        return {self.output: self.function(**{name: given[name] for name in needed})}
+        names = inspect.signature(self.function).parameters
+        return {self.output: self.function(**{name: arguments[name] for name in names})}
 
 
 def verdict(test, operator) -> str:
@@ -106,10 +91,6 @@ def exhibit(name: str, wrong, right, check, usual) -> None:
         ("check", check, wrong),
         ("repaired", check, right),
     ):
-        line = f"{words}: {verdict(test, operator)}"
-        print(
-            textwrap.indent(
-                textwrap.fill(line, 70, subsequent_indent="  ", break_long_words=False),
-                "  ",
-            )
-        )
+        line = f"  {words}: {verdict(test, operator)}"
+        indent = "    "
+        print(textwrap.fill(line, 72, subsequent_indent=indent, break_long_words=False))

@@ -1,10 +1,10 @@
-"""A wrong layer that runs, so that chapters can show it failing and tests keep it caught; nothing here is for use."""
+"""Source 003's function, a wrong layer that runs, so that tests keep it caught."""
 
 from __future__ import annotations
 
 import torch
 
-from ..spec import LAYER_NORM
+from normgrad import LAYER_NORM
 
 # Whatever weight a program happens to hold under this name; a second layer would put its own here.
 gamma = None
