@@ -97,8 +97,15 @@ def test_a_call_proves_and_generates_nothing():
 @ORDERS
 def test_the_closed_forms_and_the_kernels_are_proved(gate_first):
     layer = gated_layer(gate_first)
-    assert set(layer.closed) == set(layer.program.gradients.values())
-    assert {"y", "dx", "dg", "dw"} <= set(layer.proved)
+    assert {"y", "rstd", "dx", "dg", "dw"} <= set(layer.proved)
+
+
+@ORDERS
+def test_the_programs_are_called_as_the_layers_say(gate_first):
+    layer = gated_layer(gate_first)
+    called, programs = gated.programs_of(layer.layer.name), layer.programs
+    for field in "matrices vectors constants saved loaded cotangent".split():
+        assert getattr(called, field) == getattr(programs, field)
 
 
 @ORDERS
