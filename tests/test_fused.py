@@ -162,7 +162,7 @@ def test_a_row_that_is_shifted_overflows_nowhere():
 def test_a_slope_near_saturation_keeps_its_digits():
     """1 - t**2 is taken apart into (1 - t) * (1 + t), not multiplied out into two products that are nearly equal."""
     assert "dx = -(t - 1) * (t + 1) * a * dt" in fused("dyt").source
-    slope = "dg = (dsilu - (sigmoid_g - 1) * dsigmoid_g) * sigmoid_g"
+    slope = "dg = (dy * w * x_hat - (sigmoid_g - 1) * dsigmoid_g) * sigmoid_g"
     assert slope in fused("gated_rms_norm").source
 
 
@@ -250,21 +250,21 @@ def test_long_rows_are_held_whole_and_longer_ones_refused_by_name():
 # -- the reader's own closed forms
 
 GATED = (
-    "h[i, j] := dy[i, j] * w[j] * silu[i, j]",
+    "h[i, j] := dy[i, j] * w[j] * g[i, j] * sigmoid(g[i, j])",
     "dx[i, j] := rstd[i] * (h[i, j] - x_hat[i, j] * avg(h[i, r] * x_hat[i, r]))",
 )
 FORMS = (
     "x[i, j] := dx[i, j]",
     "g[i, j] := dy[i, j] * w[j] * x_hat[i, j]"
     " * sigmoid(g[i, j]) * (1 + g[i, j] * (1 - sigmoid(g[i, j])))",
-    "w[j] := over_rows(dy[p, j] * x_hat[p, j] * silu[p, j])",
+    "w[j] := over_rows(dy[p, j] * x_hat[p, j] * g[p, j] * sigmoid(g[p, j]))",
 )
 
 
 def test_closed_forms_are_proved_and_are_what_runs():
     names = names_of("gated_rms_norm", more=GATED)
     layer = Fused(names["y"], gradients=gradients_of(FORMS, names))
-    assert "h = dy * silu * w" in layer.source and "drstd" not in layer.source
+    assert "h = dy * g * sigmoid_g * w" in layer.source and "drstd" not in layer.source
     assert agree(layer, fused("gated_rms_norm"), *drawn(layer, 3, 5))
     assert twice_differentiable(layer, layer.torch)
 
