@@ -106,6 +106,7 @@ IN_TORCH = {
         w * torch.tanh(x) + w * (x + b) * x.mean(-1, keepdim=True)
     ),
     "one_line": lambda x, w: layer_norm(x, w, None, 0.05),
+    "log_softmax": lambda x: torch.log_softmax(x, -1),
     "by_mean": lambda x, w: w * x / (9 + x.mean(-1, keepdim=True)),
     "three_vectors": lambda x, w, b, u: w * x / (of_sum(x**2) + 1) + b + u * x**2,
 }

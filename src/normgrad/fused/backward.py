@@ -17,7 +17,6 @@ from sympy import (
     exp,
     factor,
     factor_terms,
-    log,
 )
 
 from ..symbolic.adjoint import reverse
@@ -106,8 +105,6 @@ def _patterns(layer, forward):
                     yield own[0], value * own[0] / Mul(*varying)
             elif len(varying) == 1 and all(f.is_positive for f in plain):
                 base, power = varying[0].as_base_exp()
-                if isinstance(base, log) and power == 1:
-                    yield base.args[0], exp(value)
                 if isinstance(base, Function | Sum) and abs(power) == 1:
                     yield base, value**power
                     if isinstance(base, Root):

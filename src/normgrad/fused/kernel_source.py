@@ -159,9 +159,11 @@ class _Text:
 
     def _sum_of_terms(self, e, tile):
         terms = e.as_ordered_terms()
-        first, *others = sorted(terms, key=lambda term: term.could_extract_minus_sign())
+        first, *following = sorted(
+            terms, key=lambda term: term.could_extract_minus_sign()
+        )
         code = self.text(first, tile)
-        for term in others:
+        for term in following:
             if term.could_extract_minus_sign():
                 code += f" - {self.text(-term, tile, PRODUCT)}"
             else:
@@ -190,9 +192,9 @@ class _Text:
                 above += _repeated(factor)
         above, below = ([f for f in side if f != 1] for side in (above, below))
         # numbers first, then those of the rows, so that a power of a small one is never formed by itself
-        first, *others = above or [S.One]
+        first, *following = above or [S.One]
         code = self.text(first, tile, PRODUCT)
-        code += "".join(f" * {self.text(f, tile, FACTOR)}" for f in others)
+        code += "".join(f" * {self.text(f, tile, FACTOR)}" for f in following)
         code += "".join(f" / {self.text(f, tile, FACTOR)}" for f in below)
         return code, PRODUCT
 
@@ -241,8 +243,8 @@ def _load(program, name):
         return f"{name} = load_tile({name}_ptr, rows, cols, M, {name}_step, N, VECTOR).to(ACC)"
     if kind == COLUMN:
         return f"{name} = load_columns({name}_ptr, cols, N, ACC)"
-    other = int(bool(program.layer.tensors[name].is_positive))
-    return f"{name} = tl.load({name}_ptr + rows, mask=rows < M, other={other}).to(ACC)"
+    absent = int(bool(program.layer.tensors[name].is_positive))
+    return f"{name} = tl.load({name}_ptr + rows, mask=rows < M, other={absent}).to(ACC)"
 
 
 def _line(program, code, name, e):

@@ -79,8 +79,10 @@ def check_arguments(programs: Programs, arguments: dict) -> tuple[list, dict]:
                             "over the columns")  # fmt: skip
         check_finite(name, number)
     inputs = {name: arguments[name] for name in programs.inputs}
-    first, *others = inputs
-    check_tensors(inputs[first], name=first, **{name: inputs[name] for name in others})
+    first, *following = inputs
+    check_tensors(
+        inputs[first], name=first, **{name: inputs[name] for name in following}
+    )
     shape = tuple(inputs[first].shape)
     if len(shape) < 1 or shape[-1] < 1:
         raise ValueError(

@@ -267,5 +267,3 @@ def _find_inputs(layer):
     if inputs[ROW]:
         raise NotFused(f"{inputs[ROW][0]}: is an input with a number for each row; needs a matrix (M, N), such as "
                        "k[:, None].expand(M, N)")  # fmt: skip
-    if not layer.matrices:
-        raise NotFused("no input is a matrix (M, N), so there are no rows")
