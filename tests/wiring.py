@@ -23,7 +23,7 @@ import normgrad
 
 SEED, SHAPE = 20240504, (2, 3, 4)
 PLAIN = ("outputs", "gradients")
-ALL = (*PLAIN, "second", "tangents", "nested tangents", "compiled")
+ALL = (*PLAIN, "second", "tangents", "compiled")
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ REASONS = {
     **{("bias", context): NO_BIAS for context in ("gradients", "second", "tangents")},
     **{("portable_sums", c): SUMS for c in ALL if c not in ("gradients", "compiled")},
     **{("way", c): "each way computes the same" for c in (*PLAIN, "second")},
-    ("backend", "nested tangents"): "the plain formula is the same on every backend",
+    ("backend", "tangents"): "the plain formula is the same on every backend",
     (
         "round_residual",
         "second",
@@ -420,18 +420,6 @@ def _outcome_tangents(call, arguments):
         return [forward_ad.unpack_dual(t).tangent for t in function(*duals)]
 
 
-def _outcome_nested(call, arguments):
-    """The outputs inside two forward-mode transforms, and their second derivatives."""
-    function, tensors = _tensor_function(call, arguments)
-    first, second = (tuple(_cotangents(tensors, number)) for number in (300, 400))
-
-    def tangent(*values):
-        return torch.func.jvp(function, values, first)
-
-    outputs, tangents = torch.func.jvp(tangent, tensors, second)
-    return [*outputs[0], *tangents[1]]
-
-
 def _outcome_compiled(call, arguments):
     torch._dynamo.reset()
     arguments, leaves = _leaves(arguments)
@@ -449,7 +437,6 @@ OUTCOMES = {
     "gradients": _outcome_gradients,
     "second": _outcome_second,
     "tangents": _outcome_tangents,
-    "nested tangents": _outcome_nested,
     "compiled": _outcome_compiled,
 }
 
