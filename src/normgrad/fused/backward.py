@@ -26,7 +26,16 @@ from ..symbolic.normal_form import Reciprocal, Root, as_powers, nf
 from ..symbolic.notation import rename_bound, tensor
 from ..symbolic.proof import Proof, prove
 from ..symbolic.symbols import M, N, i, j
-from .layer import COLUMN, SHAPES, Layer, NotFused, canonical, names_in, text_of
+from .layer import (
+    COLUMN,
+    SHAPES,
+    Layer,
+    NotFused,
+    canonical,
+    check_functions,
+    names_in,
+    text_of,
+)
 
 
 def by_reverse_mode(layer: Layer, forward: dict[str, Expr]) -> dict[str, Expr]:
@@ -142,6 +151,7 @@ def by_closed_forms(
         lines[layer.add(gradient_of(layer, name))] = canonical(entry, S.Zero + e)
     proofs = {}
     for name, e in lines.items():
+        check_functions(name, e)
         theorem[layer.at(name)] = e
     for name in layer.inputs:
         closed = layer.at(f"d{name}")

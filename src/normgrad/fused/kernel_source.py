@@ -34,7 +34,7 @@ from .layer import COLUMN, ROW, TILE, NotFused, names_in, text_of
 from .program import Program
 
 CALLS = {exp: "tl.exp", log: "tl.log", sigmoid: "tl.sigmoid", tanh: "tanh"}
-HELPERS = ("cast", "load_columns", "load_tile", "store_partial", "store_tile")
+HELPERS = ("load_columns", "load_tile", "store_partial", "store_tile")
 SHAPES = {TILE: "(M, N)", ROW: "(M,)", COLUMN: "(N,)"}
 WIDTH = 96  # a line with its index form beside it; longer ones have it above
 # How tightly a text binds: a sum, a product, a factor, a name or a call.
@@ -301,10 +301,8 @@ def _indented(lines, by=1):
 
 def _forward(program):
     layer, waiting, body = program.layer, list(program.layer.inputs), []
-    code, stored = (
-        _Text(program, waiting, program.forward),
-        [layer.output, *program.saved],
-    )
+    code = _Text(program, layer.inputs, program.forward)
+    stored = [layer.output, *program.saved]
     for name, e in program.forward.items():
         body += _late(program, waiting, e)
         body += _with_form(_line(program, code, name, e), name, e, program)

@@ -192,9 +192,7 @@ def _pulled_out(e):
         return e
     if isinstance(e, Sum) and len(e.limits) == 1:
         letter, _, size = e.limits[0]
-        inside, outside = _pulled_out(e.function).as_independent(letter, as_Add=False)[
-            ::-1
-        ]
+        outside, inside = _pulled_out(e.function).as_independent(letter, as_Add=False)
         return outside * (Sum(inside, e.limits[0]) if inside != 1 else size)
     return e.func(*map(_pulled_out, e.args))
 
@@ -222,6 +220,19 @@ def read_layer(defs: Defs, output: Expr, name: str = "layer") -> Layer:
     return layer
 
 
+def check_functions(name: str, e: Expr) -> None:
+    """Nothing, or NotFused where an expression has a function, or a power, that a kernel has no form for."""
+    for part in e.atoms(Application, Partial, Local):
+        if not isinstance(part, (*FUNCTIONS, Max)) or len(part.args) > 2:
+            raise NotFused(f"{name}: has {part}, for which a kernel has no form; known are roots, exp, log, sigmoid, "
+                           "tanh and Max of two")  # fmt: skip
+    for part in e.atoms(Pow):
+        if not part.exp.is_Rational or part.exp.q not in (1, 2, 4, 8, 16):
+            raise NotFused(
+                f"{name}: has {part}; roots are square roots, and roots of those"
+            )
+
+
 def _check_line(layer, name, e):
     for part in e.atoms(Sum):
         if len(part.limits) != 1:
@@ -236,15 +247,7 @@ def _check_line(layer, name, e):
         raise NotFused(
             f"{name}: is the same for all rows; compute it once, outside of the layer"
         )
-    for part in e.atoms(Application, Partial, Local):
-        if not isinstance(part, (*FUNCTIONS, Max)) or len(part.args) > 2:
-            raise NotFused(f"{name}: has {part}, for which a kernel has no form; known are roots, exp, log, sigmoid, "
-                           "tanh and Max of two")  # fmt: skip
-    for part in e.atoms(Pow):
-        if not part.exp.is_Rational or part.exp.q not in (1, 2, 4, 8, 16):
-            raise NotFused(
-                f"{name}: has {part}; roots are square roots, and roots of those"
-            )
+    check_functions(name, e)
     if isinstance(e, Largest):
         if layer.kind(name) != ROW or e.args[0].has(Sum, Largest):
             raise NotFused(f"{name}: a maximum is taken of each row, of one matrix")
