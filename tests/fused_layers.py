@@ -1,52 +1,56 @@
 """The layers of fused_layers.txt, and the same in torch, written without looking at the definitions."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import sympy
 import torch
+from sympy import IndexedBase, Sum, symbols
 from sympy.parsing.sympy_parser import auto_number, parse_expr
 from torch.nn import functional
 
-from normgrad import symbolic
-from normgrad.symbolic import Defs, dim, index, largest, mean, tensor, total
 
-M, N = dim("M"), dim("N")
-r = index("r")
-MATRICES = "x g residual y p q x_hat e silu t h dy dx dg rows"
-ROWS = "mean v m z k s"
-VOCABULARY = {
-    **vars(sympy),
-    **vars(symbolic),
-    **dict(zip("ijrl", index(*"ijrl"), strict=True)),
-    **{name: tensor(name, M, N) for name in MATRICES.split()},
-    **{name: tensor(name, N) for name in ("w", "b", "u", "dw", "db")},
-    **{name: tensor(name, M) for name in ROWS.split()},
-    **{name: tensor(name, M, positive=True) for name in ("rstd", "norm", "D")},
-    "M": M,
-    "N": N,
-    "eps": tensor("eps", positive=True),
-    "a": tensor("a"),
-    "add": lambda e, letter=r: over(total, N, e, letter),
-    "avg": lambda e, letter=r: over(mean, N, e, letter),
-    "greatest": lambda e: over(largest, N, e, r),
-    "over_rows": lambda e: over(total, M, e, r),
-}
+def vocabulary(package="normgrad"):
+    """The names that formulas are typed in."""
+    symbolic = import_module(f"{package}.symbolic")
+    letters = symbols("M N i j l r p", integer=True, positive=True)
+    names = dict(zip("MNijlrp", letters, strict=True))
+    M, N, r, p = (names[letter] for letter in "MNrp")
+    for name in "x g y dy rows".split():
+        names[name] = IndexedBase(name, shape=(M, N), real=True)
+    for name in "wbua":
+        names[name] = IndexedBase(name, shape=(N,), real=True)
+    names["k"] = IndexedBase("k", shape=(M,), real=True)
+    names["eps"] = sympy.Symbol("eps", positive=True)
+    names["add"] = lambda e, letter=r: Sum(e, (letter, 1, N))
+    names["avg"] = lambda e, letter=r: Sum(e, (letter, 1, N)) / N
+    names["over_rows"] = lambda e: Sum(e, (p, 1, M))
+    names["greatest"] = lambda e: symbolic.Largest(e, r, N)
+    return {**vars(sympy), "sigmoid": symbolic.sigmoid, **names}
 
 
-def over(kind, size, e, letter):
-    """A sum, mean or maximum of an expression over a letter."""
-    return kind(size, lambda bound: e.xreplace({letter: bound}))
+def read(text, names):
+    """The expression of a text; a name that is not among the names is an error."""
+    return parse_expr(text, names, (auto_number,), {})
 
 
-def read(text):
-    """The expression of a text; a name that is not in the vocabulary is an error."""
-    return parse_expr(text, VOCABULARY, (auto_number,), {})
+def defined(lines, package="normgrad"):
+    """The vocabulary with what lines `y[i, j] := formula` define."""
+    define, names = import_module(f"{package}.prove").define, vocabulary(package)
+    for line in lines:
+        head, formula = line.split(" := ")
+        name, *letters = re.findall(r"\w+", head)
+        letters = [names[letter] for letter in letters]
+        names[name] = define(name, *letters, read(formula, names))
+    return names
 
 
-def definitions(lines):
-    """[(head, formula)] of lines `head := formula`."""
-    return [tuple(map(read, line.split(" := "))) for line in lines]
+def gradients_of(lines, names):
+    """{x[i, j]: formula} of lines `x[i, j] := formula`."""
+    return dict(
+        tuple(read(side, names) for side in line.split(" := ")) for line in lines
+    )
 
 
 def beside(name):
@@ -55,28 +59,15 @@ def beside(name):
     return re.sub("^#.*\n", "", text, flags=re.M)
 
 
-def arguments_of(name, letters="ij", more=(), defs=None):
-    """The arguments of Fused for a layer of the table.
-
-    Args:  letters: of the rows and of the columns; more: further lines; defs: where they go
-    """
-    head, *lines = BLOCKS[name].splitlines()
+def names_of(name, letters="ij", more=(), package="normgrad"):
+    """The vocabulary of a layer of the table, whose output is y; letters: of rows and columns; more: further lines."""
     renamed = dict(zip("ij", letters, strict=True))
-    lines = [re.sub(r"\b[ij]\b", lambda m: renamed[m[0]], line) for line in lines]
-    outputs, _, scalars = head.partition("; ")
-    defs = Defs() if defs is None else defs
-    for left, formula in definitions([*lines, *more]):
-        defs[left] = formula
-    return {
-        "defs": defs,
-        "outputs": list(read(f"[{outputs or 'y[{}, {}]'.format(*letters)}]")),
-        "scalars": read(f"[{scalars}]"),
-        "name": name,
-    }
+    text = re.sub(r"\b[ij]\b", lambda m: renamed[m[0]], BLOCKS[name])
+    return defined([*text.splitlines(), *more], package)
 
 
 BLOCKS = dict(
-    re.findall(r"^\[(\w+)\] ?(.*(?:\n.+)*)", beside("fused_layers.txt"), re.M)
+    re.findall(r"^\[(\w+)\]\n(.*(?:\n.+)*)", beside("fused_layers.txt"), re.M)
 )
 REFUSED = [
     line.split(" -- ") for line in beside("fused_refusals.txt").split("\n") if line
@@ -95,39 +86,27 @@ def layer_norm(rows, weight, bias, eps):
     return functional.layer_norm(rows, rows.shape[-1:], weight, bias, eps)
 
 
-def with_sink(x):
-    return torch.softmax(torch.cat([x, torch.zeros_like(x[..., :1])], -1), -1)[..., :-1]
-
-
-def centred_twice(x, k, w, b):
-    k = k[..., None]
-    return w * torch.tanh(x) * k + w * (x + b) * (x - k).mean(-1, keepdim=True)
+def with_sink(x, w):
+    zero = torch.zeros_like(x[..., :1])
+    return w * torch.softmax(torch.cat([x, zero], -1), -1)[..., :-1]
 
 
 # {name: the layer in torch}
 IN_TORCH = {
     "rms_norm": lambda x, w, eps: rms(x, w, eps),
     "layer_norm": lambda x, w, b, eps: layer_norm(x, w, b, eps),
-    "add_layer_norm": lambda x, residual, w, b, eps: (
-        layer_norm(x + residual, w, b, eps),
-        x + residual,
-    ),
-    "l2_norm": lambda x, eps: x / (of_sum(x**2) + eps).sqrt(),
     "l2_clamp": lambda x, eps: functional.normalize(x, dim=-1, eps=eps),
     "gated_rms_norm": lambda x, g, w, eps: rms(x, w, eps) * functional.silu(g),
     "softmax": lambda x: torch.softmax(x, -1),
-    "scaled_residual": lambda x, residual, w, a, eps: (
-        rms(a * x + residual, w, eps),
-        a * x + residual,
-    ),
     "dyt": lambda x, w, b, a: w * torch.tanh(a * x) + b,
-    "log_sum_exp": lambda x: torch.logsumexp(x, -1),
     "l4_norm": lambda x, eps: x / (of_sum(x**4) + eps) ** 0.25,
-    "row_scaled": lambda x, k, w, eps: k[..., None] * rms(torch.relu(x), w, eps),
+    "relu_first": lambda x, w, eps: rms(torch.relu(x), w, eps),
     "softmax_with_sink": with_sink,
-    "tempered_softmax": lambda x, a: torch.softmax(a * x, -1),
-    "centred_twice": centred_twice,
+    "centred_twice": lambda x, w, b: (
+        w * torch.tanh(x) + w * (x + b) * x.mean(-1, keepdim=True)
+    ),
     "one_line": lambda x, w: layer_norm(x, w, None, 0.05),
+    "log_softmax": lambda x: torch.log_softmax(x, -1),
+    "by_mean": lambda x, w: w * x / (9 + x.mean(-1, keepdim=True)),
     "three_vectors": lambda x, w, b, u: w * x / (of_sum(x**2) + 1) + b + u * x**2,
-    "pooled": lambda x, b: (x + b).mean(-1),
 }

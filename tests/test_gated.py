@@ -12,6 +12,7 @@ from normgrad import gated_rms_norm, nn
 from normgrad.checks.tolerance import unit_roundoff
 from normgrad.fused import gated
 from normgrad.fused.gated_layers import gated_layer, texts
+from normgrad.triton_kernels import interpreter
 
 pytest.importorskip("triton")
 
@@ -39,8 +40,12 @@ def _bound(roundings, t, dtype="float64"):
 
 
 @ORDERS
+@pytest.mark.parametrize("interpreted", [True, False])
 @pytest.mark.parametrize("shape", [(7,), (2, 3, 5), (33, 16), (0, 4)])
-def test_values_and_gradients_are_those_of_torchs_parts(gate_first, shape, torch_rng):
+def test_values_and_gradients_are_those_of_torchs_parts(
+    gate_first, interpreted, shape, torch_rng, monkeypatch
+):
+    monkeypatch.setattr(interpreter, "INTERPRETED", interpreted)
     inputs, dy = _drawn(torch_rng, *shape)
     y, expected = (
         gated_rms_norm(*inputs, EPS, gate_first=gate_first),
@@ -97,8 +102,15 @@ def test_a_call_proves_and_generates_nothing():
 @ORDERS
 def test_the_closed_forms_and_the_kernels_are_proved(gate_first):
     layer = gated_layer(gate_first)
-    assert set(layer.closed) == set(layer.program.gradients.values())
-    assert {"y", "dx", "dg", "dw"} <= set(layer.proved)
+    assert {"y", "rstd", "dx", "dg", "dw"} <= set(layer.proved)
+
+
+@ORDERS
+def test_the_programs_are_called_as_the_layers_say(gate_first):
+    layer = gated_layer(gate_first)
+    called, programs = gated.programs_of(layer.layer.name), layer.programs
+    for field in "matrices vectors constants saved loaded cotangent".split():
+        assert getattr(called, field) == getattr(programs, field)
 
 
 @ORDERS

@@ -17,13 +17,12 @@ from unittest import mock
 
 import numpy as np
 import torch
-from torch.autograd import forward_ad
 
 import normgrad
 
 SEED, SHAPE = 20240504, (2, 3, 4)
 PLAIN = ("outputs", "gradients")
-ALL = (*PLAIN, "second", "tangents", "nested tangents", "compiled")
+ALL = (*PLAIN, "second", "compiled")
 
 
 @dataclass(frozen=True)
@@ -120,10 +119,9 @@ NO_BIAS = "no derivative by another argument depends on the bias"
 SUMS = "it is about the sums of gradients that kernels take"
 # {(argument, context): why it changes nothing there}
 REASONS = {
-    **{("bias", context): NO_BIAS for context in ("gradients", "second", "tangents")},
+    **{("bias", context): NO_BIAS for context in ("gradients", "second")},
     **{("portable_sums", c): SUMS for c in ALL if c not in ("gradients", "compiled")},
     **{("way", c): "each way computes the same" for c in (*PLAIN, "second")},
-    ("backend", "nested tangents"): "the plain formula is the same on every backend",
     (
         "round_residual",
         "second",
@@ -403,35 +401,6 @@ def _outcome_second(call, arguments):
     return list(torch.autograd.grad(first, leaves, along, allow_unused=True))
 
 
-def _tensor_function(call, arguments):
-    """A function of the tensors alone, and the tensors."""
-    tensors = {n: v for n, v in arguments.items() if isinstance(v, torch.Tensor)}
-
-    def function(*values):
-        return tuple(call(arguments | dict(zip(tensors, values, strict=True)))[0])
-
-    return function, tuple(tensors.values())
-
-
-def _outcome_tangents(call, arguments):
-    function, tensors = _tensor_function(call, arguments)
-    with forward_ad.dual_level():
-        duals = map(forward_ad.make_dual, tensors, _cotangents(tensors, 300))
-        return [forward_ad.unpack_dual(t).tangent for t in function(*duals)]
-
-
-def _outcome_nested(call, arguments):
-    """The outputs inside two forward-mode transforms, and their second derivatives."""
-    function, tensors = _tensor_function(call, arguments)
-    first, second = (tuple(_cotangents(tensors, number)) for number in (300, 400))
-
-    def tangent(*values):
-        return torch.func.jvp(function, values, first)
-
-    outputs, tangents = torch.func.jvp(tangent, tensors, second)
-    return [*outputs[0], *tangents[1]]
-
-
 def _outcome_compiled(call, arguments):
     torch._dynamo.reset()
     arguments, leaves = _leaves(arguments)
@@ -448,8 +417,6 @@ OUTCOMES = {
     "outputs": _outcome_outputs,
     "gradients": _outcome_gradients,
     "second": _outcome_second,
-    "tangents": _outcome_tangents,
-    "nested tangents": _outcome_nested,
     "compiled": _outcome_compiled,
 }
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 import wiring
 from copies import listed
-from fused_layers import IN_TORCH, arguments_of
+from fused_layers import IN_TORCH, names_of
 
 from normgrad.checks.tolerance import unit_roundoff
 
@@ -24,8 +24,8 @@ ROUNDINGS = 64
 
 def fused(package, name):
     """A fused layer of fused_layers.txt."""
-    defs = import_module(f"{package}.symbolic").Defs()
-    return import_module(f"{package}.fused").Fused(**arguments_of(name, defs=defs))
+    y = names_of(name, package=package)["y"]
+    return import_module(f"{package}.fused").Fused(y)
 
 
 def normal(*shape, seed=1):
@@ -55,14 +55,13 @@ def three_vectors(package):
 
 
 def two_dtypes(package):
-    layer = fused(package, "add_layer_norm")
-    x, (w, b) = normal(2, 3, seed=2).float(), normal(2, 3, seed=3).float()
-    inputs = {"x": x, "residual": normal(2, 3).bfloat16()}
-    inputs |= {"w": w, "b": b, "eps": 0.1}
-    y, _ = layer(**inputs)
+    layer = fused(package, "gated_rms_norm")
+    inputs = {"x": normal(2, 3, seed=2).float(), "g": normal(2, 3).bfloat16()}
+    inputs |= {"w": normal(3, seed=3).float(), "eps": 0.1}
+    y = layer(**inputs)
     assert y.dtype == torch.float32
-    inputs["residual"] = inputs["residual"].float()
-    same(y, IN_TORCH["add_layer_norm"](**inputs)[0], "float32")
+    inputs["g"] = inputs["g"].float()
+    same(y, IN_TORCH["gated_rms_norm"](**inputs), "float32")
 
 
 def eps_of_two_dtypes(package):

@@ -79,7 +79,6 @@ class _Norm(torch.nn.Module):
         bias: bool,
         device: Device,
         dtype: torch.dtype | None,
-        *,
         weight_offset: float,
         heads: int | None,
         out_dtype: torch.dtype | None,
@@ -157,15 +156,8 @@ class LayerNorm(_Norm, torch.nn.LayerNorm):
         backend: Backend = "auto",
     ) -> None:
         check_eps(eps)
-        options = {
-            "weight_offset": weight_offset,
-            "heads": heads,
-            "out_dtype": out_dtype,
-            "backend": backend,
-        }
-        super().__init__(
-            normalized_shape, eps, elementwise_affine, bias, device, dtype, **options
-        )
+        super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype,
+                         weight_offset, heads, out_dtype, backend)  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
         """layer_norm of input (..., *normalized_shape) with the module's weight, bias and eps."""
@@ -207,28 +199,21 @@ class RMSNorm(_Norm, torch.nn.RMSNorm):
         out_dtype: torch.dtype | None = None,
         backend: Backend = "auto",
     ) -> None:
-        options = {
-            "weight_offset": weight_offset,
-            "heads": heads,
-            "out_dtype": out_dtype,
-            "backend": backend,
-        }
-        super().__init__(
-            normalized_shape, eps, elementwise_affine, False, device, dtype, **options
-        )
+        super().__init__(normalized_shape, eps, elementwise_affine, False, device, dtype,
+                         weight_offset, heads, out_dtype, backend)  # fmt: skip
         if not isinstance(casting, str) or casting not in CASTINGS:
             raise ValueError(
                 f"casting: got {casting!r}, needs {' or '.join(map(repr, CASTINGS))}"
             )
-        senseless = (
-            "without a weight" if not elementwise_affine
-            else f"with weight_offset {self.weight_offset}" if self.weight_offset
-            else f"with out_dtype {out_dtype}" if out_dtype
-            else None
-        )  # fmt: skip
+        self.casting, senseless = casting, None
+        if not elementwise_affine:
+            senseless = "without a weight"
+        elif self.weight_offset:
+            senseless = f"with weight_offset {self.weight_offset}"
+        elif out_dtype:
+            senseless = f"with out_dtype {out_dtype}"
         if casting == "llama" and senseless:
             raise ValueError(f"casting: got 'llama' {senseless}, needs 'once' there")
-        self.casting = casting
 
     def extra_repr(self) -> str:
         """What the representation says."""
@@ -274,11 +259,8 @@ class AddNorm(torch.nn.Module):
             )
         check_dtype("residual_dtype", residual_dtype)
         check_flag("round_residual", round_residual)
-        self.norm, self.residual_dtype, self.round_residual = (
-            norm,
-            residual_dtype,
-            round_residual,
-        )
+        self.norm = norm
+        self.residual_dtype, self.round_residual = residual_dtype, round_residual
 
     def extra_repr(self) -> str:
         """What the representation says besides the norm."""
@@ -331,12 +313,8 @@ class GatedRMSNorm(torch.nn.Module):
         check_flag("gate_first", gate_first)
         check_device("device", device)
         check_dtype("dtype", dtype)
-        self.normalized_shape, self.eps, self.elementwise_affine = (
-            shape,
-            eps,
-            elementwise_affine,
-        )
-        self.gate_first = gate_first
+        self.normalized_shape, self.eps = shape, eps
+        self.elementwise_affine, self.gate_first = elementwise_affine, gate_first
         weight = torch.ones(shape, device=device, dtype=dtype)
         self.weight = torch.nn.Parameter(weight) if elementwise_affine else None
 
@@ -379,8 +357,8 @@ class ReplacedNorms:
             names: dict[str, list[str]] = {}
             for name, text in texts.items():
                 names.setdefault(text, []).append(name or "(the model itself)")
-            for text, (first, *rest) in names.items():
-                more = f" and {len(rest)} more" if rest else ""
+            for text, (first, *further) in names.items():
+                more = f" and {len(further)} more" if further else ""
                 lines.append(f"  {first}{more}: {text}")
         return "\n".join(lines)
 

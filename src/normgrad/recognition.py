@@ -33,12 +33,6 @@ COMMON_EPS = (1e-5, 1e-6, 1e-8, 1e-12, 0.0)
 # Rows at these powers of two besides those at sqrt(eps): what is clamped or added shows where rows are large or tiny.
 EXPONENTS = (0, 30, -30)
 OF_TORCH = (torch.nn.LayerNorm, torch.nn.RMSNorm)
-OTHER_AXES = (
-    torch.nn.modules.batchnorm._NormBase,
-    torch.nn.GroupNorm,
-    torch.nn.LocalResponseNorm,
-    torch.nn.CrossMapLRN2d,
-)
 HOOKS = [name for name in vars(torch.nn.Module()) if name.endswith("_hooks")]
 # What the gate of a gated norm is called. Such a norm is left: transformers' round x_hat to the input's dtype, and then
 # multiply by the weight, where GatedRMSNorm rounds once, so in 16 bits they differ.
@@ -154,17 +148,6 @@ class Trial:
             for name, gradient in zip(leaves, gradients, strict=True)
         )
 
-    def takes_channels_second(self) -> bool:
-        """Whether an input passes whose last axis does not fit: perhaps one of four axes alone."""
-        (columns,) = self.axes
-        x = torch.ones(1, columns, 2, 2 + (columns == 2), device=_device(self.module))
-        try:
-            with torch.no_grad():
-                self.module.eval()(x)
-        except Exception:  # as it should
-            return False
-        return True
-
     def dtype_of_mixed(self) -> torch.dtype | None:
         """The dtype of y for rows in bfloat16 beside these parameters; None where the module refuses them."""
         try:
@@ -219,8 +202,6 @@ def _of_torch(module: Any) -> Recipe | str:
 
 def _unfit(module: torch.nn.Module) -> str | None:
     """Why a module cannot be replaced, whatever it computes; None where it can."""
-    if isinstance(module, OTHER_AXES):
-        return "which does not normalize the last axes of one row at a time"
     if module._modules:
         return f"which holds modules of its own: {', '.join(module._modules)}"
     if "forward" in vars(module):
@@ -314,8 +295,6 @@ def _compared(
     eps = _possible_eps(module)
     rows = _rows(math.prod(axes), eps, with_weight, with_bias)
     wide = Trial.of(module, rows, axes, torch.float32)
-    if len(axes) == 1 and wide.takes_channels_second():
-        return "which takes channels on the second axis"
     y = wide.y()
     for spec in _possible_specs(eps, with_weight, with_bias):
         if _is_y(y, rows, spec):
@@ -323,9 +302,9 @@ def _compared(
     else:
         return "whose forward is no LayerNorm and no RMSNorm over the last axis"
     recipe = Recipe(axes, spec)
-    others = [wide.y(*lead) for lead in ((2, -1), (2, 1, -1), (1, 2, 1, -1))]
-    others.append(wide.y(training=True))
-    if not all(_is_y(y, rows, spec) for y in others):
+    further = [wide.y(*lead) for lead in ((2, -1), (2, 1, -1), (1, 2, 1, -1))]
+    further.append(wide.y(training=True))
+    if not all(_is_y(y, rows, spec) for y in further):
         return f"which is {recipe} of a matrix and something else of more axes or in training"
     if not wide.has_gradients(spec):
         return f"whose forward is {recipe} and whose gradients are not"

@@ -32,32 +32,29 @@ Layer = Callable[[Tensor], Tensor]
 Norm = LayerNorm | RMSNorm
 
 
-def _callables(name, given):
-    try:
-        given = iter(given)
-    except TypeError as error:
+def _callables(name, values):
+    if not isinstance(values, Iterable):
         raise TypeError(
-            f"{name}: got {type(given).__name__}, needs a sequence of callables"
-        ) from error
-    given = list(given)
-    for place, one in enumerate(given):
-        if not callable(one):
-            raise TypeError(
-                f"{name}[{place}]: got {type(one).__name__}, needs a callable"
-            )
-    return given
+            f"{name}: got {type(values).__name__}, needs a sequence of callables"
+        )
+    values = list(values)
+    for index, value in enumerate(values):
+        if not callable(value):
+            kind = type(value).__name__
+            raise TypeError(f"{name}[{index}]: got {kind}, needs a callable")
+    return values
 
 
-def _keeping_shape(layer, place):
+def _keeping_shape(layer, index):
     """The layer, held to its input's shape: another shape would broadcast in the addition, and pass unnoticed."""
 
     def checked(y):
         z = layer(y)
-        check_tensors(z, name=f"output of layers[{place}]")
+        check_tensors(z, name=f"output of layers[{index}]")
         if z.shape != y.shape:
             got, needed = tuple(z.shape), tuple(y.shape)
             raise ValueError(
-                f"output of layers[{place}]: got shape {got}, needs {needed}, the shape of its input"
+                f"output of layers[{index}]: got shape {got}, needs {needed}, the shape of its input"
             )
         return z
 
@@ -77,8 +74,8 @@ def _pairs(x, layers, norms, final_norm=None):
             f"norms: got {len(norms)}, needs {len(layers)}, one for each layer"
         )
     return [
-        (_keeping_shape(layer, place), norm)
-        for place, (layer, norm) in enumerate(zip(layers, norms, strict=True))
+        (_keeping_shape(layer, index), norm)
+        for index, (layer, norm) in enumerate(zip(layers, norms, strict=True))
     ]
 
 

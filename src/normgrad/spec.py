@@ -104,7 +104,9 @@ PLACEMENTS = {
 }
 # {name of a piece: the placement that it is of}
 PLACED = {
-    piece.name: name for name, place in PLACEMENTS.items() for piece in place.pieces
+    piece.name: name
+    for name, placement in PLACEMENTS.items()
+    for piece in placement.pieces
 }
 
 

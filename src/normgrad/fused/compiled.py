@@ -8,19 +8,19 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from ..dtypes import NAMES
-from .call import COLUMN, ROW, TILE, Call
+from .launch import Programs
 
 
 def compile_kernels(
-    call: Call, text: str, target: str, dtype: str, columns: int
+    programs: Programs, text: str, target: str, dtype: str, columns: int
 ) -> list:
     """A `normgrad.bench.compile.Record` for each of the two kernels.
 
-    Args:    call: how the kernels are called; text: their source; target: a GPU as Triton names it, one of
+    Args:    programs: how the kernels are called; text: their source; target: a GPU as Triton names it, one of
              `normgrad.bench.launches.TARGETS`; dtype: of all tensors, as "bfloat16"; columns: N
     Raises:  ValueError for a target or dtype that is not known; RuntimeError with the compiler's words
     """
@@ -34,9 +34,10 @@ def compile_kernels(
             )
     if not isinstance(columns, int) or columns < 1:
         raise ValueError(f"columns: got {columns!r}, needs an int from 1 on")
+    programs = replace(programs, forward=None, backward=None, kernels=None)
     with tempfile.TemporaryDirectory() as folder:
         job = Path(folder) / "job"
-        job.write_bytes(pickle.dumps((call, text, target, dtype, columns)))
+        job.write_bytes(pickle.dumps((programs, text, target, dtype, columns)))
         # a process that has imported triton to interpret cannot compile
         environment = {
             **os.environ,
@@ -47,48 +48,44 @@ def compile_kernels(
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
         raise RuntimeError(
-            f"{call.name} does not compile for {target}: {done.stderr.strip().splitlines()[-1]}"
+            f"{programs.name} does not compile for {target}: {done.stderr.strip().splitlines()[-1]}"
         )
     return [Record(**fields) for fields in json.loads(done.stdout)]
 
 
-def _records(call, text, target, dtype, columns):
+def _records(programs, text, target, dtype, columns):
     import torch
 
     from ..bench.compile import record
     from ..bench.launches import ROWS, recorded
     from . import launch
-    from .call import Forms
     from .kernel_source import kernels_of
 
-    shapes = {TILE: (ROWS, columns), ROW: (ROWS,), COLUMN: (columns,)}
+    narrow = getattr(torch, dtype)
+    programs = replace(programs, kernels=kernels_of(programs.name, text))
 
-    def empty(name):
-        return torch.empty(
-            shapes.get(call.kinds[name], ()), dtype=getattr(torch, dtype), device="meta"
-        )
+    def matrix():
+        return torch.empty((ROWS, columns), dtype=narrow, device="meta")
 
     def run():
         # eps and its like are numbers that the compiler knows
-        constants = dict.fromkeys(call.constants, 1e-6)
-        values = {name: empty(name) for name in call.inputs}
-        stored = launch.forward_kernel(forms, values, constants)
-        values |= stored | {seed: empty(seed) for seed in call.seeds.values()}
-        due = {
-            name: (t.shape, t.dtype)
-            for name, t in values.items()
-            if name in call.inputs
-        }
-        launch.backward_kernel(forms, values, constants, due, (ROWS, columns))
+        constants = dict.fromkeys(programs.constants, 1e-6)
+        values = {name: matrix() for name in programs.matrices}
+        values |= {name: matrix()[0] for name in programs.vectors}
+        dy, *saved = launch.forward_kernel(programs, constants, list(values.values()))
+        read = {name: values[name] for name in programs.loaded if name in values}
+        read = {programs.cotangent: dy, **read}
+        read |= zip(programs.saved, saved, strict=True)
+        dtypes = [narrow] * len(programs.inputs)
+        launch.backward_kernel(programs, constants, read, dtypes)
 
-    forms = Forms(call, kernels_of(call.name, text), None, None, ())
     launches = [
         launched
         for launched in recorded(run, target)
-        if launched.kernel.__name__.startswith(f"{call.name}_")
+        if launched.kernel.__name__.startswith(f"{programs.name}_")
     ]
     return [
-        asdict(record(launched, call.name, dtype, columns, target))
+        asdict(record(launched, programs.name, dtype, columns, target))
         for launched in launches
     ]
 

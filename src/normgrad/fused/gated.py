@@ -6,35 +6,30 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..spec import check_eps, check_shapes
-from .call import Forms, taking
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from .launch import Programs
 
-def _forms(name: str) -> Forms:
+
+def programs_of(name: str) -> Programs:
     """The programs of a gated norm, as they were written and proved."""
     from . import gated_torch
+    from .launch import Programs
 
     try:
         from . import gated_kernels
     except ImportError:
-        kernels = None
-    else:
-        kernels = (
-            getattr(gated_kernels, f"{name}_forward"),
-            getattr(gated_kernels, f"{name}_backward"),
-        )
-    forward = taking(getattr(gated_torch, f"{name}_forward"))
-    backward = taking(
-        getattr(gated_torch, f"{name}_backward"), gated_torch.GRADIENTS[name]
-    )
-    return Forms(
-        gated_torch.CALLS[name], kernels, forward, backward, gated_torch.SOURCES[name]
-    )
+        gated_kernels = None
+    directions = f"{name}_forward", f"{name}_backward"
+    forward, backward = (getattr(gated_torch, way) for way in directions)
+    kernels = gated_kernels and tuple(getattr(gated_kernels, way) for way in directions)
+    names = ("g", "x"), ("w",), ("eps",), ("rstd",), ("g", "x", "w", "eps")
+    return Programs(name, *names, "dy", forward, backward, kernels)
 
 
-_kept = cache(_forms)
+_kept = cache(programs_of)
 
 
 def gated_rms_norm(
@@ -76,12 +71,5 @@ def gated_rms_norm(
     weight = input.new_ones(input.shape[-1]) if weight is None else weight
     name = "gate_then_rms_norm" if gate_first else "rms_norm_then_gate"
     # A compiler traces through a cache, and warns of it.
-    forms = _forms(name) if is_compiling() else _kept(name)
-    tensors = {"x": input, "g": gate, "w": weight}
-    (y,) = run(
-        forms,
-        False,
-        {"eps": float(eps)},
-        *[tensors[name] for name in forms.call.inputs],
-    )
-    return y
+    programs = programs_of(name) if is_compiling() else _kept(name)
+    return run(programs, False, {"eps": float(eps)}, gate, input, weight)

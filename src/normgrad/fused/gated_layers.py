@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from pprint import pformat
 
-from sympy import evaluate, sqrt
+from sympy import IndexedBase, S, Sum, sqrt, symbols
 
-from ..symbolic import Defs, dim, index, mean, sigmoid, tensor, total
+from ..prove import define
+from ..symbolic import sigmoid
 from .operator import Fused
 
 HEAD = '"""{}: written by `python -m normgrad.fused.gated_layers`, not by hand."""\n\n'
@@ -25,80 +25,54 @@ def gated_layer(gate_first: bool) -> Fused:
 
     Args:  gate_first: whether the gate multiplies x, or what is normalized
     """
-    M, N = dim("M"), dim("N")
-    i, j = index("i", "j")
-    eps, rstd = tensor("eps", positive=True), tensor("rstd", M, positive=True)
-    x, g, p, x_hat, y, dy, wdy, dp = (
-        tensor(name, M, N) for name in ("x", "g", "p", "x_hat", "y", "dy", "wdy", "dp")
-    )
-    w, c1 = tensor("w", N), tensor("c1", M)
+    M, N, i, j, p, r = symbols("M N i j p r", integer=True, positive=True)
+    eps = symbols("eps", positive=True)
+    x, g, dy = symbols("x g dy", cls=IndexedBase, shape=(M, N), real=True)
+    w = symbols("w", cls=IndexedBase, shape=(N,), real=True)
+    opened = sigmoid(g[i, j])
+    silu, slope = g[i, j] * opened, opened * (1 + g[i, j] * (1 - opened))
+    before, after = (silu, S.One) if gate_first else (S.One, silu)
 
-    def silu(r, k):
-        return g[r, k] * sigmoid(g[r, k])
-
-    def before(r, k):
-        return silu(r, k) if gate_first else 1
-
-    def after(r, k):
-        return 1 if gate_first else silu(r, k)
-
-    with evaluate(True):
-        defs = Defs()
-        defs[p[i, j]] = x[i, j] * before(i, j)
-        defs[rstd[i]] = 1 / sqrt(mean(N, lambda r: p[i, r] ** 2) + eps)
-        defs[x_hat[i, j]] = p[i, j] * rstd[i]
-        defs[y[i, j]] = w[j] * x_hat[i, j] * after(i, j)
-        defs[wdy[i, j]] = dy[i, j] * w[j] * after(i, j)
-        defs[c1[i]] = mean(N, lambda r: x_hat[i, r] * wdy[i, r])
-        defs[dp[i, j]] = rstd[i] * (wdy[i, j] - x_hat[i, j] * c1[i])
-        slope = sigmoid(g[i, j]) * (1 + g[i, j] * (1 - sigmoid(g[i, j])))
-        gradients = {
-            x[i, j]: dp[i, j] * before(i, j),
-            g[i, j]: slope
-            * (dp[i, j] * x[i, j] if gate_first else dy[i, j] * w[j] * x_hat[i, j]),
-            w[j]: total(M, lambda r: dy[r, j] * x_hat[r, j] * after(r, j)),
-        }
-        name = "gate_then_rms_norm" if gate_first else "rms_norm_then_gate"
-        return Fused(defs, [y[i, j]], gradients=gradients, name=name)
+    q = define("q", i, j, x[i, j] * silu) if gate_first else x
+    rstd = define("rstd", i, 1 / sqrt(Sum(q[i, r] ** 2, (r, 1, N)) / N + eps))
+    x_hat = define("x_hat", i, j, q[i, j] * rstd[i])
+    y = define("y", i, j, w[j] * x_hat[i, j] * after)
+    wdy = define("wdy", i, j, dy[i, j] * w[j] * after)
+    c1 = define("c1", i, Sum(x_hat[i, r] * wdy[i, r], (r, 1, N)) / N)
+    dq = define("dq", i, j, rstd[i] * (wdy[i, j] - x_hat[i, j] * c1[i]))
+    by_gate = dq[i, j] * x[i, j] if gate_first else dy[i, j] * w[j] * x_hat[i, j]
+    by_weight = (dy[i, j] * x_hat[i, j] * after).subs(i, p)
+    gradients = {
+        x[i, j]: dq[i, j] * before,
+        g[i, j]: by_gate * slope,
+        w[j]: Sum(by_weight, (p, 1, M)),
+    }
+    name = "gate_then_rms_norm" if gate_first else "rms_norm_then_gate"
+    return Fused(y, gradients=gradients, name=name)
 
 
 def texts() -> dict[str, str]:
     """{file: its text} of the kernels, and of the same layers in torch."""
     layers = [gated_layer(gate_first) for gate_first in (False, True)]
-    imports, bodies = zip(
-        *(layer.source.split("\n\n\n", 1) for layer in layers), strict=True
-    )
-    if len(set(imports)) > 1:
-        raise ValueError(f"imports: got {set(imports)}, needs the same in both layers")
-    functions = [
-        _function(layer, way) for layer in layers for way in ("forward", "backward")
-    ]
-    forms = {layer.layer.name: layer.forms for layer in layers}
-    tables = {
-        "CALLS": {name: form.call for name, form in forms.items()},
-        "SOURCES": {name: form.sources for name, form in forms.items()},
-        "GRADIENTS": {name: form.backward.names for name, form in forms.items()},
-    }
-    kernels = "\n\n\n".join([imports[0], *bodies]).rstrip()
+    imports, first = layers[0].source.split("\n\n\n", 1)
+    kernels = [imports, first.strip(), layers[1].source.split("\n\n\n", 1)[1].strip()]
+    functions = ["import torch"]
+    for layer in layers:
+        for way in ("forward", "backward"):
+            text = getattr(layer.programs, way).source.strip()
+            head, lines = text.split("\n", 1)
+            name = f"{layer.layer.name}_{way}"
+            head = head.replace("def compute(", f"def {name}(")
+            doc = f'"""The {way} of {layer.layer.name}, as its kernel computes it."""'
+            functions.append(f"{head}\n    {doc}\n{lines}")
     return {
-        "gated_kernels.py": HEAD.format("The gated norms in Triton") + kernels + "\n",
-        "gated_torch.py": HEAD.format("The gated norms in torch")
-        + "import torch\n\nfrom .call import Call\n\n\n"
-        + "\n\n\n".join(functions)
-        + "\n\n\n"
-        + "\n".join(
-            f"{name} = {pformat(value, width=110, compact=True)}"
-            for name, value in tables.items()
-        )
-        + "\n",
+        "gated_kernels.py": _module("The gated norms in Triton", kernels),
+        "gated_torch.py": _module("The gated norms in torch", functions),
     }
 
 
-def _function(layer, way):
-    """The text of the forward or the backward in torch, under a name of its own."""
-    head, lines = getattr(layer.forms, way).source.strip().split("\n", 1)
-    head = head.replace("def compute(", f"def {layer.layer.name}_{way}(")
-    return f'{head}\n    """The {way} of {layer.layer.name}, as its kernel computes it."""\n{lines}'
+def _module(title, parts):
+    return HEAD.format(title) + "\n\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import linecache
-from decimal import Decimal
 from functools import cache
 from types import ModuleType
 
@@ -19,23 +18,24 @@ from sympy import (
     Rational,
     S,
     Sum,
+    Symbol,
     exp,
     factor_terms,
     log,
     tanh,
 )
-from sympy.printing.precedence import PRECEDENCE
-from sympy.printing.str import StrPrinter
 
 from ..symbolic.calculus import free_letters
 from ..symbolic.elementary import sigmoid
 from ..symbolic.measured import Largest
 from ..symbolic.signs import is_nonnegative, is_positive
-from ..symbolic.symbols import N, i, j
-from .layer import COLUMN, NUMBER, ROW, TILE, NotFused, names_in, text_of
+from ..symbolic.symbols import i, j
+from .layer import COLUMN, ROW, TILE, NotFused, names_in, text_of
 from .program import Program
 
 CALLS = {exp: "tl.exp", log: "tl.log", sigmoid: "tl.sigmoid", tanh: "tanh"}
+HELPERS = ("load_columns", "load_tile", "store_partial", "store_tile")
+SHAPES = {TILE: "(M, N)", ROW: "(M,)", COLUMN: "(N,)"}
 WIDTH = 96  # a line with its index form beside it; longer ones have it above
 # How tightly a text binds: a sum, a product, a factor, a name or a call.
 SUM, PRODUCT, FACTOR, WHOLE = range(1, 5)
@@ -45,14 +45,15 @@ ZERO, NUMBERS, UNKNOWN = range(3)
 
 def source(program: Program) -> str:
     """The text of a module with the kernels name_forward and name_backward."""
-    kernels = [_forward(program), _backward(program)]
-    used = [name for name in ("cast", "load_columns", "load_tile", "store_partial", "store_tile")
-            if any(f"{name}(" in line for lines in kernels for line in lines)]  # fmt: skip
-    head = [f"from normgrad.triton_kernels.arithmetic import {', '.join(used)}",
-            "from normgrad.triton_kernels.interpreter import tl, triton"]  # fmt: skip
-    if any(" tanh(" in line or "(tanh(" in line for lines in kernels for line in lines):
-        head.insert(0, "from normgrad.fused.arithmetic import tanh")
-    return "\n".join([*head, "", "", *kernels[0], "", "", *kernels[1], ""])
+    kernels = "\n".join([*_forward(program), "", "", *_backward(program), ""])
+    used = [name for name in HELPERS if f"{name}(" in kernels]
+    imports = [
+        f"from normgrad.triton_kernels.arithmetic import {', '.join(used)}",
+        "from normgrad.triton_kernels.interpreter import tl, triton",
+    ]
+    if "= tanh(" in kernels or " tanh(" in kernels or "(tanh(" in kernels:
+        imports.insert(0, "from normgrad.fused.arithmetic import tanh")
+    return "\n".join([*imports, "", "", kernels])
 
 
 class _Text:
@@ -60,68 +61,61 @@ class _Text:
 
     A number of each row is [ROWS], a matrix [ROWS, BLOCK], a vector over the columns [1, BLOCK].
 
-    Args:  program: kinds of the names; loaded: what is loaded, and so 0 past the edge
+    Args:  program: kinds of the names; loaded: what is loaded, and so 0 past the edge; lines: what is computed
     """
 
     def __init__(self, program, loaded, lines):
-        self.layer, self.past = program.layer, {i: {}, j: {}}
-        for letter, known in self.past.items():
+        layer = self.layer = program.layer
+        self.past = {}
+        for letter in (i, j):
             for name in loaded:
                 # what is positive is loaded as 1 in rows that are not there, so that nothing is divided by 0
-                ones = (
-                    self.layer.kind(name) == ROW
-                    and self.layer.tensors[name].is_positive
-                )
-                known[name] = NUMBERS if ones else ZERO
+                ones = layer.kind(name) == ROW and layer.tensors[name].is_positive
+                self.past[name, letter] = NUMBERS if ones else ZERO
             for name, e in lines.items():
-                known[name] = self.edge(e, letter)
+                self.past[name, letter] = self.edge(e, letter)
 
     # past the edge
 
     def edge(self, e: Expr, letter) -> int:
         """What e is where the letter has left the matrix, as far as it can be seen."""
-        if e == 0:
-            return ZERO
         if letter not in free_letters(e):
             return NUMBERS
         if isinstance(e, Indexed):
-            return self.past[letter].get(text_of(e), UNKNOWN)
-        if isinstance(e, Sum):
-            return self.edge(e.function.xreplace({e.limits[0][0]: j}), letter)
-        if isinstance(e, Largest):
-            return self.edge(e.args[0], letter)
+            return self.past.get((text_of(e), letter), UNKNOWN)
+        if isinstance(e, Sum | Largest):
+            return self.edge(_opened(e), letter)
         edges = [self.edge(part, letter) for part in e.args]
-        if isinstance(e, Mul):
-            return UNKNOWN if UNKNOWN in edges else min(edges)
         if isinstance(e, Pow):
             return self._edge_of_power(e, edges[0])
-        if isinstance(e, exp):
-            return (
-                NUMBERS if edges == [ZERO] else UNKNOWN
-            )  # it might be infinite, and 0 times that is no number
-        if isinstance(e, sigmoid | Heaviside):
-            return UNKNOWN if UNKNOWN in edges else NUMBERS
-        return max(edges) if isinstance(e, Add | Max | tanh) else UNKNOWN
+        if isinstance(e, Add | Max | tanh):
+            return max(edges)
+        if UNKNOWN in edges:
+            return UNKNOWN
+        if isinstance(e, Mul):
+            return min(edges)
+        if isinstance(e, sigmoid | Heaviside) or edges == [ZERO]:
+            return UNKNOWN if isinstance(e, log) else NUMBERS
+        return (
+            UNKNOWN  # an exponential might be infinite, and 0 times that is no number
+        )
 
     def _edge_of_power(self, e, base):
         if e.exp.is_positive:
-            return (
-                base
-                if e.exp.is_Integer or base == ZERO or is_nonnegative(e.base)
-                else UNKNOWN
-            )
+            defined = e.exp.is_Integer or base == ZERO or is_nonnegative(e.base)
+            return base if defined else UNKNOWN
         return NUMBERS if base != UNKNOWN and is_positive(e.base) else UNKNOWN
 
-    def masked(self, code, masks):
-        """The code with 0 past the edge."""
-        return f"tl.where({' & '.join(masks)}, {code}, 0)" if masks else code
+    def masked(self, e: Expr, letter, mask: str) -> str:
+        """The code of a matrix that is summed, with 0 past the edge."""
+        code = self.text(e, True)
+        return code if self.edge(e, letter) == ZERO else f"tl.where({mask}, {code}, 0)"
 
     # code
 
     def text(self, e: Expr, tile: bool, least: int = SUM) -> str:
         """The code of e, in parentheses where it binds less tightly than asked; tile: whether it is to have columns."""
-        letters = free_letters(e)
-        if tile and letters == {i}:
+        if tile and free_letters(e) == {i}:
             return f"{self.text(e, False, WHOLE)}[:, None]"
         code, binds = self._code(e, tile)
         return f"({code})" if binds < least else code
@@ -132,11 +126,7 @@ class _Text:
         if e.is_Integer:
             return str(e), WHOLE if e >= 0 else SUM
         if e.is_Rational:
-            return (
-                (decimal(e), WHOLE if e > 0 else SUM)
-                if decimal(e)
-                else (f"{e.p} / {e.q}", PRODUCT)
-            )
+            return f"{e.p} / {e.q}", PRODUCT if e > 0 else SUM
         if e.is_number:
             raise NotFused(
                 f"{e}: is no fraction; write one that is near enough, as Rational(797885, 1000000)"
@@ -148,42 +138,36 @@ class _Text:
         if isinstance(e, Pow):
             return self._power(e, tile)
         if isinstance(e, Sum):
-            body = e.function.xreplace({e.limits[0][0]: j})
-            masks = ["inside"] * (self.edge(body, j) != ZERO)
-            return f"tl.sum({self.masked(self.text(body, True), masks)}, axis=1)", WHOLE
+            return f"tl.sum({self.masked(_opened(e), j, 'inside')}, axis=1)", WHOLE
         if isinstance(e, Largest):
-            return (
-                f'tl.max(tl.where(inside, {self.text(e.args[0], True)}, float("-inf")), axis=1)',
-                WHOLE,
-            )
-        if isinstance(e, Max) and len(e.args) == 2:
+            masked = f'tl.where(inside, {self.text(_opened(e), True)}, float("-inf"))'
+            return f"tl.max({masked}, axis=1)", WHOLE
+        if isinstance(e, Max):
             # not tl.maximum, which would take a plain number through float32
-            one, other = (
-                self.text(part, tile)
-                for part in sorted(e.args, key=lambda part: not part.atoms(Indexed))
-            )
-            return f"tl.where({one} > {other}, {one}, {other})", WHOLE
+            parts = sorted(e.args, key=lambda part: not part.atoms(Indexed))
+            first, second = (self.text(part, tile) for part in parts)
+            return f"tl.where({first} > {second}, {first}, {second})", WHOLE
         if isinstance(e, Heaviside):
             return f"tl.where({self._comparison(e.args[0], tile)}, 1.0, 0.0)", WHOLE
-        if type(e) in CALLS:
-            return f"{CALLS[type(e)]}({self.text(e.args[0], tile)})", WHOLE
-        known = "sqrt, exp, log, sigmoid, tanh and Max"
-        raise NotFused(
-            f"{e}: a kernel has no code for {type(e).__name__}; known are {known}"
-        )
+        return f"{CALLS[type(e)]}({self.text(e.args[0], tile)})", WHOLE
 
     def _comparison(self, e, tile):
         """e > 0 as a comparison of its two terms, where it is a difference: a rounded difference may be 0."""
-        terms = Add.make_args(e)
-        minus = [term for term in terms if term.could_extract_minus_sign()]
-        plus = [term for term in terms if term not in minus]
-        return f"{self.text(Add(*plus), tile)} > {self.text(-Add(*minus), tile)}"
+        minus = [term for term in Add.make_args(e) if term.could_extract_minus_sign()]
+        first, second = e - Add(*minus), -Add(*minus)
+        return f"{self.text(first, tile)} > {self.text(second, tile)}"
 
     def _sum_of_terms(self, e, tile):
-        first, *rest = _terms(e)
+        terms = e.as_ordered_terms()
+        first, *following = sorted(
+            terms, key=lambda term: term.could_extract_minus_sign()
+        )
         code = self.text(first, tile)
-        for sign, term in map(_signed, rest):
-            code += f" {sign} {self.text(term, tile, PRODUCT)}"
+        for term in following:
+            if term.could_extract_minus_sign():
+                code += f" - {self.text(-term, tile, PRODUCT)}"
+            else:
+                code += f" + {self.text(term, tile, PRODUCT)}"
         return code
 
     def _product(self, e, tile):
@@ -195,118 +179,61 @@ class _Text:
             common = [factor for factor in factors if not free_letters(factor) - {i}]
             varying = [factor for factor in factors if factor not in common]
             if varying and any(free_letters(factor) for factor in common):
-                return (
-                    f"{self.text(Mul(*varying), True, PRODUCT)} * {self.text(Mul(*common), True, FACTOR)}",
-                    PRODUCT,
-                )
+                columns = self.text(Mul(*varying), True, PRODUCT)
+                return f"{columns} * {self.text(Mul(*common), True, FACTOR)}", PRODUCT
         above, below = [], []
         for factor in factors:
             if isinstance(factor, Pow) and factor.exp.is_negative:
-                below += self._repeated(1 / factor)
-            elif isinstance(factor, Rational) and factor.q > 10 and decimal(factor):
-                above = [factor, *above]
+                below += _repeated(1 / factor)
             elif isinstance(factor, Rational):
-                above = ([] if factor.p == 1 else [Rational(factor.p)]) + above
-                below = ([] if factor.q == 1 else [Rational(factor.q)]) + below
+                above = [Rational(factor.p), *above]
+                below = [Rational(factor.q), *below]
             else:
-                above += self._repeated(factor)
+                above += _repeated(factor)
+        above, below = ([f for f in side if f != 1] for side in (above, below))
         # numbers first, then those of the rows, so that a power of a small one is never formed by itself
-        code = " * ".join(
-            self.text(factor, tile, PRODUCT if position == 0 else FACTOR)
-            for position, factor in enumerate(above)
-        )
-        return (code or "1") + "".join(
-            f" / {self.text(factor, tile, FACTOR)}" for factor in below
-        ), PRODUCT
-
-    def is_known(self, e):
-        """Whether the compiler knows the number, so that it is no tensor."""
-        return not e.atoms(Indexed) and names_in(e) <= set(self.layer.constants)
-
-    @staticmethod
-    def _repeated(e):
-        """A whole power of a tensor's entry as its factors."""
-        if (
-            isinstance(e, Pow)
-            and e.exp.is_Integer
-            and e.exp > 0
-            and e.base.atoms(Indexed)
-        ):
-            return [e.base] * int(e.exp)
-        return [e]
+        first, *following = above or [S.One]
+        code = self.text(first, tile, PRODUCT)
+        code += "".join(f" * {self.text(f, tile, FACTOR)}" for f in following)
+        code += "".join(f" / {self.text(f, tile, FACTOR)}" for f in below)
+        return code, PRODUCT
 
     def _power(self, e, tile):
         base, exponent = e.args
         if exponent.is_negative:
             return f"1 / {self.text(1 / e, tile, FACTOR)}", PRODUCT
-        if exponent == S.Half and self.is_known(base):
+        if exponent == S.Half and not base.atoms(Indexed):
+            # the compiler knows the number, so that it is no tensor
             return f"{self.text(base, tile, WHOLE)} ** 0.5", FACTOR
         if exponent == S.Half:
             return f"tl.sqrt({self.text(base, tile)})", WHOLE
         if exponent.is_Integer:
-            if isinstance(base, Indexed | N.func):
-                return " * ".join(
-                    [self.text(base, tile, FACTOR)] * int(exponent)
-                ), PRODUCT
             return " * ".join([self.text(base, tile, WHOLE)] * int(exponent)), PRODUCT
         if (exponent - S.Half).is_Integer:
             whole = self.text(base ** (exponent - S.Half), tile, PRODUCT)
             return f"{whole} * tl.sqrt({self.text(base, tile)})", PRODUCT
-        if exponent.is_Rational and exponent.q in (4, 8, 16):
-            return f"tl.sqrt({self.text(base ** (2 * exponent), tile)})", WHOLE
-        raise NotFused(
-            f"{e}: a kernel has no code for this power; roots are square roots, and roots of those"
-        )
+        # a root of a root
+        return f"tl.sqrt({self.text(base ** (2 * exponent), tile)})", WHOLE
 
 
-def _terms(e):
-    """The terms of a sum, those without a minus first."""
-    return sorted(e.as_ordered_terms(), key=_is_negative)
+def _repeated(e):
+    """A whole power of a tensor's entry as its factors."""
+    if isinstance(e, Pow) and e.exp.is_Integer and e.base.atoms(Indexed):
+        return [e.base] * int(e.exp)
+    return [e]
 
 
-def _is_negative(term):
-    return term.could_extract_minus_sign()
+def _opened(e):
+    """What a sum or a maximum over the columns is taken of, at column j."""
+    letter = e.args[1] if isinstance(e, Largest) else e.limits[0][0]
+    return e.args[0].xreplace({letter: j})
 
 
-def _signed(term):
-    return ("-", -term) if _is_negative(term) else ("+", term)
-
-
-def decimal(e: Rational) -> str:
-    """A fraction as the decimal that it is, "" where it is none of at most twelve places."""
-    scaled = e * 10**12
-    return (
-        format(Decimal(int(scaled)).scaleb(-12).normalize(), "f")
-        if scaled.is_Integer
-        else ""
-    )
-
-
-class _Index(StrPrinter):
-    """Expressions in index form, a sum as sum_r(...)."""
-
-    def _print_Add(self, e, order=None):
-        first, *rest = _terms(e)
-        text = self._print(first)
-        for sign, term in map(_signed, rest):
-            text += f" {sign} {self.parenthesize(term, PRECEDENCE['Mul'], strict=True)}"
-        return text
-
-    def _print_Sum(self, e):
-        letters = dict(
-            zip([limit[0] for limit in e.limits], map(type(N), "rs"), strict=False)
-        )
-        return f"sum_{''.join(map(str, letters.values()))}({self._print(e.function.xreplace(letters))})"
-
-    def _print_Largest(self, e):
-        return f"max_r({self._print(e.args[0].xreplace({e.args[1]: type(N)('r')}))})"
-
-
-def _with_form(code, name, e, program, summed=False):
-    """A line of code, and the definition that it is."""
-    body = _Index().doprint(e)
-    body = f"sum over rows of {body}" if summed else body
-    form = f"# {program.layer.at(name)} = {body}"
+def _with_form(code, name, e, program, summed=""):
+    """A line of code, and the definition that it is, as SymPy prints it."""
+    limits = [limit for part in e.atoms(Sum) for limit in part.limits]
+    form = e.xreplace({limit[0]: Symbol("r") for limit in limits})
+    form = f"# {program.layer.at(name)} = {summed}{form}"
     return [f"{code}  {form}"] if len(code) + len(form) < WIDTH else [form, code]
 
 
@@ -314,14 +241,10 @@ def _load(program, name):
     kind = program.layer.kind(name)
     if kind == TILE:
         return f"{name} = load_tile({name}_ptr, rows, cols, M, {name}_step, N, VECTOR).to(ACC)"
-    if kind == ROW:
-        other = int(bool(program.layer.tensors[name].is_positive))
-        return (
-            f"{name} = tl.load({name}_ptr + rows, mask=rows < M, other={other}).to(ACC)"
-        )
     if kind == COLUMN:
         return f"{name} = load_columns({name}_ptr, cols, N, ACC)"
-    return f"{name} = tl.load({name}_ptr).to(ACC)"
+    absent = int(bool(program.layer.tensors[name].is_positive))
+    return f"{name} = tl.load({name}_ptr + rows, mask=rows < M, other={absent}).to(ACC)"
 
 
 def _line(program, code, name, e):
@@ -346,40 +269,30 @@ def _late(program, waiting, e):
     return [_load(program, name) for name in due]
 
 
-def _head(program, way, loaded, stored, constants, absent, more=()):
-    kind = program.layer.kind
-    steps = [f"{name}_step" for name in loaded if kind(name) == TILE]
-    words = {TILE: "(M, N)", ROW: "(M,)", COLUMN: "(N,)", NUMBER: "one number"}
-    shares = {
-        COLUMN: "(programs, N), each program its own row",
-        NUMBER: "(programs,), each program its own",
-    }
+def _head(program, way, loaded, stored, sizes):
+    layer, shapes = program.layer, SHAPES
+    steps = [f"{name}_step" for name in loaded if layer.kind(name) == TILE]
     listed = ", ".join(f'"{step}"' for step in ("M", *steps))
     lines = [
         f"@triton.jit(do_not_specialize=[{listed}])",
-        f"def {program.layer.name}_{way}(",
+        f"def {layer.name}_{way}(",
     ]
-    lines += [f"    {name}_ptr,  # {words[kind(name)]}" for name in loaded]
-    lines += [
-        f"    {name}_ptr,  # {shares.get(kind(name), words[kind(name)])}{absent}"
-        for name in stored
-    ]
+    lines += [f"    {name}_ptr,  # {shapes[layer.kind(name)]}" for name in loaded]
+    if way == "backward":
+        shapes = {
+            TILE: "(M, N), None where it is not needed",
+            COLUMN: "(programs, N), each program its own row, None where it is not needed",
+        }
+    lines += [f"    {name}_ptr,  # {shapes[layer.kind(name)]}" for name in stored]
     lines += [f"    {name}," for name in ("M", *steps)]
-    lines += [
-        f"    {name}: tl.constexpr,"
-        for name in (*constants, "N", "VECTOR", "ACC", "ROWS", "BLOCK", *more)
-    ]
-    return [*lines, "):"]
+    constants = (*layer.constants, "N", "VECTOR", "ACC", "ROWS", "BLOCK", *sizes)
+    return [*lines, *[f"    {name}: tl.constexpr," for name in constants], "):"]
 
 
-def _edges(body):
-    """The masks that the lines name, each made once."""
-    masks = {
-        "inside": "inside = (cols < N)[None, :]",
-        "filled": "filled = (rows < M)[:, None]",
-    }
-    return {name: line for name, line in masks.items() if any(f"where({name}" in text or f"& {name}" in text
-                                                              for text in body)}  # fmt: skip
+def _edge(name, mask, body):
+    """The line that makes a mask, where a line uses it."""
+    used = any(f"where({name}," in line for line in body)
+    return [f"{name} = {mask}"] if used else []
 
 
 def _indented(lines, by=1):
@@ -387,102 +300,65 @@ def _indented(lines, by=1):
 
 
 def _forward(program):
-    layer = program.layer
-    code, waiting, body = (
-        _Text(program, layer.inputs, program.forward),
-        list(layer.inputs),
-        [],
-    )
+    layer, waiting, body = program.layer, list(program.layer.inputs), []
+    code = _Text(program, layer.inputs, program.forward)
+    stored = [layer.output, *program.saved]
     for name, e in program.forward.items():
         body += _late(program, waiting, e)
         body += _with_form(_line(program, code, name, e), name, e, program)
-        if name in layer.outputs and layer.users(name) and layer.kind(name) == TILE:
-            body.append(
-                f"{name} = cast({name}, {name}_ptr.dtype.element_ty).to(ACC)  # the number that is stored"
-            )
-        if name in program.stored:
+        if name in stored:
             body.append(_store(program, name))
-    outputs = ", ".join(program.stored)
     start = [
-        f'"""{outputs} of ROWS rows, each input read once and each output written once."""',
+        f'"""{", ".join(stored)} of ROWS rows, each input read once and each output written once."""',
         "rows = tl.program_id(0).to(M.dtype) * ROWS + tl.arange(0, ROWS)",
         "cols = tl.arange(0, BLOCK)",
-        *_edges(body).values(),
+        *_edge("inside", "(cols < N)[None, :]", body),
     ]
-    constants = program.constants(program.forward)
-    head = _head(program, "forward", layer.inputs, program.stored, constants, "")
+    head = _head(program, "forward", layer.inputs, stored, ())
     return [*head, *_indented([*start, *body])]
 
 
 def _backward(program):
-    layer, written = program.layer, program.written
-    loaded = program.loaded
+    layer, gradients = program.layer, program.gradients
+    loaded = [name for name in program.loaded if name in layer.inputs]
+    loaded = [layer.cotangent, *loaded, *program.saved]
     own = {
-        name: e
-        for name, e in program.backward.items()
-        if name not in written or layer.kind(name) in (TILE, ROW)
+        name: e for name, e in program.backward.items() if layer.kind(name) != COLUMN
     }
-    code, zeros, last, body = _Text(program, loaded, own), [], [], []
-    waiting = [name for name in loaded if layer.kind(name) in (TILE, ROW)]
+    code, body = _Text(program, loaded, own), []
+    waiting = [name for name in loaded if layer.kind(name) != COLUMN]
     for name, e in program.backward.items():
         body += _late(program, waiting, e)
         if name in own:
             body += _with_form(_line(program, code, name, e), name, e, program)
-            if name in written:
-                body += [f"if {name}_ptr is not None:", f"    {_store(program, name)}"]
-            continue
-        e = factor_terms(e)
-        number = layer.kind(name) == NUMBER
-        masks = ["inside"] * (
-            number and j in free_letters(e) and code.edge(e, j) != ZERO
-        )
-        masks += ["filled"] * (code.edge(e, i) != ZERO)
-        if number and j in free_letters(e):
-            line = f"{name} += tl.sum({code.masked(code.text(e, True), masks)}, axis=1)"
-        elif number:
-            line = f"{name} += {code.masked(code.text(e, False), ['rows < M'] * bool(masks))}"
+            share = _store(program, name)
         else:
-            line = f"{name} += {code.masked(code.text(e, True), masks)}"
-        zeros.append(f"{name} = tl.zeros([{'ROWS' if number else 'ROWS, BLOCK'}], ACC)")
-        form = _with_form(line, name, e, program, summed=True)
-        body += [*form[:-1], f"if {name}_ptr is not None:", f"    {form[-1]}"]
-        share = f"    tl.store({name}_ptr + tl.program_id(0), tl.sum({name}, axis=0))"
-        last += (
-            [f"if {name}_ptr is not None:", share]
-            if number
-            else [f"store_partial({name}_ptr, {name}, cols, N)"]
-        )
-    edges = _edges(body)
-    tiles = ", ".join(name for name in written if name in own)
-    shares = ", ".join(name for name in written if name not in own)
-    does = [f"{tiles} of every programs-th tile of rows"] if tiles else []
-    does += [f"this program's share of {shares}"] if shares else []
+            e = factor_terms(e)
+            share = f"{name} += {code.masked(e, i, 'filled')}"
+            share, *above = reversed(
+                _with_form(share, name, e, program, "sum over rows of ")
+            )
+            body += above
+        if name in gradients:
+            body += [f"if {name}_ptr is not None:", f"    {share}"]
+    sums = [name for name in gradients if layer.kind(name) == COLUMN]
+    does = f"{', '.join(gradients[: len(layer.matrices)])} of every programs-th tile of rows"
+    if sums:
+        does += f", and this program's share of {', '.join(sums)}"
     start = [
-        f'"""{", and ".join(does)}."""',
+        f'"""{does}."""',
         "cols = tl.arange(0, BLOCK)",
-        *[line for name, line in edges.items() if name == "inside"],
-        *[
-            _load(program, name)
-            for name in loaded
-            if layer.kind(name) in (COLUMN, NUMBER)
-        ],
-        *zeros,
+        *_edge("inside", "(cols < N)[None, :]", body),
+        *[_load(program, name) for name in loaded if layer.kind(name) == COLUMN],
+        *[f"{name} = tl.zeros([ROWS, BLOCK], ACC)" for name in sums],
         "for tile in tl.range(tl.program_id(0), (M - 1) // ROWS + 1, tl.num_programs(0), num_stages=STAGES):",
     ]
     turn = [
         "rows = tile * ROWS + tl.arange(0, ROWS)",
-        *[line for name, line in edges.items() if name == "filled"],
+        *_edge("filled", "(rows < M)[:, None]", body),
     ]
-    constants = program.constants(program.backward)
-    head = _head(
-        program,
-        "backward",
-        loaded,
-        written,
-        constants,
-        ", None where it is not wanted",
-        ("STAGES",),
-    )
+    last = [f"store_partial({name}_ptr, {name}, cols, N)" for name in sums]
+    head = _head(program, "backward", loaded, gradients, ("STAGES",))
     return [*head, *_indented(start), *_indented([*turn, *body], 2), *_indented(last)]
 
 
@@ -496,12 +372,8 @@ def kernels_of(name: str, text: str) -> tuple | None:
         return None
     module = ModuleType(name)
     # Triton, and the proofs, read a kernel's text from its file
-    module.__file__ = f"<fused {name} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
-    linecache.cache[module.__file__] = (
-        len(text),
-        None,
-        text.splitlines(keepends=True),
-        module.__file__,
-    )
-    exec(compile(text, module.__file__, "exec"), vars(module))  # noqa: S102 - the text was written here
+    file = f"<fused {name} {hashlib.sha256(text.encode()).hexdigest()[:8]}>"
+    module.__file__ = file
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file
+    exec(compile(text, file, "exec"), vars(module))  # noqa: S102 - the text was written here
     return getattr(module, f"{name}_forward"), getattr(module, f"{name}_backward")

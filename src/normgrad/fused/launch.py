@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy
 import torch
 from torch.autograd import forward_ad
 
-from ..torch_ops.arguments import is_traced
+from ..spec import check_finite
+from ..torch_ops.arguments import check_tensors, is_traced
 from ..torch_ops.autograd import in_operations, is_batched
 from ..torch_ops.differentiable import accumulator
-from .call import COLUMN, NUMBER, ROW, TILE, Forms, interprets
+from ..versions import conflict_here
 
 # The longest rows by the bytes of an accumulator, and the warps of a block that holds one. Beyond what the package's
 # own kernels hold, a thread has 64 registers, and the compiler may keep numbers in memory: `compile` says how many.
@@ -16,242 +21,230 @@ MOST_COLUMNS = {4: 32768, 8: 16384}
 MOST_WARPS = 32
 
 
-class Rows(torch.autograd.Function):
-    """The outputs of a fused layer, (..., N) or (...); saves what its backward reads."""
+@dataclass(frozen=True)
+class Programs:
+    """A layer as it is called and launched, in names alone.
 
-    @staticmethod
-    def forward(ctx, forms, in_torch, constants, *inputs):
-        call = forms.call
-        in_torch = in_torch or not _kernels_run(forms, inputs[0])
-        values = stored(forms, in_torch, constants, inputs)
-        ctx.forms, ctx.in_torch, ctx.constants, ctx.names = (
-            forms,
-            in_torch,
-            constants,
-            _saved_names(forms),
-        )
-        ctx.save_for_backward(*[values[name] for name in ctx.names])
-        ctx.like = [(t.shape, t.dtype) for t in inputs]
-        return tuple(values[name] for name in call.outputs)
+    Args:  matrices, vectors: inputs (..., N) and (N,), in the order of a call; constants: numbers without a gradient
+           saved: numbers of the rows that the forward leaves for the backward; loaded: inputs and constants that the
+           backward rests on; cotangent: the name of the output's
+           forward, backward: {name: rows} -> a tuple of (M, N) and (N,), in torch operations
+           kernels: the same in Triton, None where there is no Triton
+    """
 
-    @staticmethod
-    def backward(ctx, *cotangents):
-        call, kinds = ctx.forms.call, ctx.forms.call.kinds
-        seeds = dict(zip(call.seeds.values(), cotangents, strict=True))
-        values = dict(zip(ctx.names, ctx.saved_tensors, strict=True)) | seeds
-        values = {name: _flat(t, kinds[name]) for name, t in values.items()}
-        wanted = {name: like for name, like, need in
-                  zip(call.inputs, ctx.like, ctx.needs_input_grad[3:], strict=True) if need}  # fmt: skip
-        # torch's operations can be differentiated again
-        run = (
-            _backward_in_torch
-            if ctx.in_torch or in_operations(*cotangents)
-            else backward_kernel
-        )
-        shape = next(
-            shape
-            for name, (shape, _) in zip(call.inputs, ctx.like, strict=True)
-            if kinds[name] == TILE
-        )
-        found = run(
-            ctx.forms, values, ctx.constants, wanted, (shape[:-1].numel(), shape[-1])
-        )
-        # one and the same tensor where two inputs have one gradient: autograd then copies it before it becomes both
-        keys = {
-            name: (call.gradients[name], shape, dtype)
-            for name, (shape, dtype) in wanted.items()
-        }
-        grads = {
-            key: found[key[0]].reshape(key[1]).to(key[2]) for key in set(keys.values())
-        }
-        return None, None, None, *[grads.get(keys.get(name)) for name in call.inputs]
+    name: str
+    matrices: tuple[str, ...]
+    vectors: tuple[str, ...]
+    constants: tuple[str, ...]
+    saved: tuple[str, ...]
+    loaded: tuple[str, ...]
+    cotangent: str = "dy"
+    forward: Callable | None = None
+    backward: Callable | None = None
+    kernels: tuple | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What gets a gradient."""
+        return self.matrices + self.vectors
+
+    def kernels_run(self, t: torch.Tensor) -> bool:
+        """Whether the kernels can run on a tensor's device: on a CPU, in Triton's interpreter alone."""
+        device = t.device.type
+        on_cpu = device == "cpu" and self.kernels is not None and interprets()
+        return on_cpu or device == "cuda" and self.kernels is not None
 
 
-def run(forms: Forms, in_torch: bool, constants: dict, *inputs):
-    """The outputs by Rows, or in torch's operations, which tracers and transforms differentiate themselves."""
-    if is_traced(inputs[0]) or is_batched() or forward_ad._current_level >= 0:
-        values = stored(forms, True, constants, inputs)
-        return tuple(values[name] for name in forms.call.outputs)
-    return Rows.apply(forms, in_torch, constants, *inputs)
+def interprets() -> bool:
+    """Whether Triton's interpreter runs kernels here: it was chosen, and it gets along with NumPy."""
+    from ..triton_kernels.interpreter import INTERPRETED
+
+    return INTERPRETED and not conflict_here()
 
 
-def stored(forms: Forms, in_torch: bool, constants: dict, inputs) -> dict:
-    """{name: the inputs and what the forward stores}, the outputs in the shape of the inputs."""
-    call = forms.call
-    given = dict(zip(call.inputs, inputs, strict=True))
-    shape = next(t.shape for name, t in given.items() if call.kinds[name] == TILE)
-    forward = _forward_in_torch if in_torch else forward_kernel
-    flat = {name: _flat(t, call.kinds[name]) for name, t in given.items()}
-    found = forward(forms, flat, constants)
-    lead = {TILE: shape, ROW: shape[:-1]}
-    for name in call.outputs:
-        found[name] = found[name].reshape(lead[call.kinds[name]])
-    return {**given, **found}
-
-
-def _saved_names(forms):
-    return list(dict.fromkeys((*forms.call.kept, *forms.sources)))
-
-
-def _flat(t, kind):
-    """Rows of a matrix, and the numbers of all rows in one line."""
-    return (
-        t.reshape(-1, t.shape[-1])
-        if kind == TILE
-        else t.reshape(-1)
-        if kind == ROW
-        else t
+def check_arguments(programs: Programs, arguments: dict) -> tuple[list, dict]:
+    """(the inputs in order, the constants by name); TypeError or ValueError by name where they do not fit."""
+    names = (*programs.inputs, *programs.constants)
+    takes = f"{programs.name} takes {', '.join(names)}"
+    for name in arguments:
+        if name not in names:
+            raise TypeError(f"{name}: is no input; {takes}")
+    for name in names:
+        if arguments.get(name) is None:
+            raise TypeError(f"{name}: is missing; {takes}")
+    constants = {name: arguments[name] for name in programs.constants}
+    for name, number in constants.items():
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise TypeError(f"{name}: got {type(number).__name__}, needs a number; what needs a gradient is a vector "
+                            "over the columns")  # fmt: skip
+        check_finite(name, number)
+    inputs = {name: arguments[name] for name in programs.inputs}
+    first, *following = inputs
+    check_tensors(
+        inputs[first], name=first, **{name: inputs[name] for name in following}
     )
-
-
-def _kernels_run(forms, t):
-    """Whether the kernels can run on a tensor's device: on a CPU, in Triton's interpreter alone."""
-    return forms.kernels is not None and (
-        t.device.type == "cuda" or t.device.type == "cpu" and interprets()
-    )
-
-
-def _widest(call, values):
-    """The dtype of the outputs: what torch would make of all matrices together."""
-    found = None
-    for name in call.inputs:
-        if call.kinds[name] == TILE:
-            found = (
-                values[name].dtype
-                if found is None
-                else torch.promote_types(found, values[name].dtype)
+    shape = tuple(inputs[first].shape)
+    if len(shape) < 1 or shape[-1] < 1:
+        raise ValueError(
+            f"{first}: got the shape {shape}, needs (..., N) with at least one column"
+        )
+    for name, t in inputs.items():
+        needs = shape if name in programs.matrices else shape[-1:]
+        if tuple(t.shape) != needs:
+            raise ValueError(
+                f"{name}: got the shape {tuple(t.shape)}, needs {needs} beside {first}"
             )
-    return found
+    return list(inputs.values()), constants
 
 
-def _forward_in_torch(forms, values, constants):
-    call, dtype = forms.call, _widest(forms.call, values)
-    acc = accumulator(dtype)
-    found = forms.forward(
-        **{name: t.to(acc) for name, t in values.items()}, **constants
-    )
+class Rows(torch.autograd.Function):
+    """The output of a fused layer; saves the inputs and the numbers of the rows that its backward reads."""
+
+    @staticmethod
+    def forward(ctx, programs, in_torch, constants, *inputs):
+        ctx.in_torch = in_torch or not programs.kernels_run(inputs[0])
+        ctx.programs, ctx.constants = programs, constants
+        ctx.like = [(t.shape, t.dtype) for t in inputs]
+        if ctx.in_torch:
+            y, saved = forward_in_torch(programs, constants, inputs), []
+        else:
+            y, *saved = forward_kernel(programs, constants, inputs)
+        loaded = [
+            t
+            for name, t in zip(programs.inputs, inputs, strict=True)
+            if name in programs.loaded
+        ]
+        ctx.save_for_backward(*loaded, *saved)
+        return y.reshape(inputs[0].shape)
+
+    @staticmethod
+    def backward(ctx, dy):
+        programs, needed = ctx.programs, ctx.needs_input_grad[3:]
+        names = [name for name in programs.inputs if name in programs.loaded]
+        names += [] if ctx.in_torch else programs.saved
+        values = dict(zip(names, ctx.saved_tensors, strict=True))
+        values = {programs.cotangent: dy, **values}
+        # torch's operations can be differentiated again
+        if ctx.in_torch or in_operations(dy):
+            gradients = backward_in_torch(programs, ctx.constants, values)
+        else:
+            dtypes = [
+                dtype if need else None
+                for (_, dtype), need in zip(ctx.like, needed, strict=True)
+            ]
+            gradients = backward_kernel(programs, ctx.constants, values, dtypes)
+        grads = [
+            gradient.reshape(shape).to(dtype) if need else None
+            for gradient, (shape, dtype), need in zip(
+                gradients, ctx.like, needed, strict=True
+            )
+        ]
+        return None, None, None, *grads
+
+
+def run(programs: Programs, in_torch: bool, constants: dict, *inputs):
+    """The output by Rows, or in torch's operations, which tracers and transforms differentiate themselves."""
+    if is_traced(inputs[0]) or is_batched() or forward_ad._current_level >= 0:
+        return forward_in_torch(programs, constants, inputs).reshape(inputs[0].shape)
+    return Rows.apply(programs, in_torch, constants, *inputs)
+
+
+def _of_rows(programs, values: dict) -> dict:
+    """The values by name, matrices with one axis of rows."""
+    matrices = (*programs.matrices, programs.cotangent)
     return {
-        name: t.to(dtype if call.kinds[name] == TILE else acc)
-        for name, t in zip(call.stored, found, strict=True)
+        name: t.reshape(-1, t.shape[-1]) if name in matrices else t
+        for name, t in values.items()
     }
 
 
-def _backward_in_torch(forms, values, constants, wanted, sizes):
-    call, (m, n) = forms.call, sizes
-    acc = accumulator(values[call.seeds[call.outputs[0]]].dtype)
-    given = {
-        name: values[name].to(acc) for name in (*forms.sources, *call.seeds.values())
-    }
-    return {**given, **forms.backward(**given, **constants, M=m, N=n)}
+def _inputs(programs, inputs):
+    """The inputs by name, and the dtype of the output: what torch would make of all matrices."""
+    dtype = inputs[0].dtype
+    for t in inputs[1 : len(programs.matrices)]:
+        dtype = torch.promote_types(dtype, t.dtype)
+    return _of_rows(programs, dict(zip(programs.inputs, inputs, strict=True))), dtype
+
+
+def forward_in_torch(programs: Programs, constants: dict, inputs):
+    """The output (M, N) in torch's operations."""
+    values, dtype = _inputs(programs, inputs)
+    wide = {name: t.to(accumulator(dtype)) for name, t in values.items()}
+    (y,) = programs.forward(**wide, **constants)
+    return y.to(dtype)
+
+
+def backward_in_torch(programs: Programs, constants: dict, values: dict):
+    """The gradients by all inputs in torch's operations, of the cotangent and the inputs by name."""
+    acc = accumulator(values[programs.cotangent].dtype)
+    wide = {name: t.to(acc) for name, t in _of_rows(programs, values).items()}
+    wide |= constants
+    return programs.backward(
+        **{name: wide[name] for name in (programs.cotangent, *programs.loaded)}
+    )
 
 
 # kernels
 
 
-def forward_kernel(forms: Forms, values: dict, constants: dict) -> dict:
-    """{name: what the forward stores} of the inputs by name, matrices as (M, N)."""
+def forward_kernel(programs: Programs, constants: dict, inputs) -> list:
+    """[the output (M, N), numbers (M,) of the rows that the backward needs]."""
     from ..triton_kernels import configuration, launch
 
-    call, dtype = forms.call, _widest(forms.call, values)
+    values, dtype = _inputs(programs, inputs)
     acc = accumulator(dtype)
-    tensors = [_laid_out(values[name]) for name in call.inputs]
-    first = next(t for t in tensors if t.dim() == 2)
-    m, n = first.shape
+    tensors = [launch.aligned_rows(t) for t in values.values()]
+    m, n = tensors[0].shape
     tile = _whole_rows(configuration.forward_tile(n, acc.itemsize), n, acc)
-    like = {TILE: ((m, n), dtype), ROW: ((m,), acc)}
-    found = {name: first.new_empty(like[kind][0], dtype=like[kind][1])
-             for name, kind in ((name, call.kinds[name]) for name in call.stored)}  # fmt: skip
+    stored = [tensors[0].new_empty((m, n), dtype=dtype)]
+    stored += [tensors[0].new_empty(m, dtype=acc) for _ in programs.saved]
     if m > 0:
-        options = {**_options(n, acc), **launch.tile_options(tile)}
-        options |= {name: constants[name] for name in call.forward_constants}
-        _run(
-            forms.kernels[0],
-            -(-m // tile.rows),
-            (*tensors, *found.values()),
-            (m, *_steps(tensors)),
-            options,
-        )
-    return found
+        options = _options(n, acc, constants, tile)
+        _launch(programs.kernels[0], -(-m // tile.rows), tensors, stored, m, options)
+    return stored
 
 
 def backward_kernel(
-    forms: Forms, values: dict, constants: dict, wanted: dict, sizes: tuple[int, int]
-) -> dict:
-    """{name: gradient}, and the values themselves.
+    programs: Programs, constants: dict, values: dict, dtypes: list
+) -> list:
+    """The gradients by all inputs, None for those without a dtype.
 
-    Args:  wanted: {input: (shape, dtype)} of those that need a gradient; sizes: M and N
+    Args:  values: the cotangent, the inputs that are loaded and what was saved, by name
     """
     from ..triton_kernels import configuration, launch
 
-    call, kinds = forms.call, forms.call.kinds
-    if not call.written:
-        return values
-    tensors = {name: _laid_out(values[name]) for name in call.loaded}
-    streams = [t for t in tensors.values() if t.dim() == 2]
-    first, acc = (
-        next(iter(tensors.values())),
-        accumulator(values[call.seeds[call.outputs[0]]].dtype),
-    )
-    m, n = sizes
-    device, tile = (
-        configuration.device_of(first),
-        _whole_rows(configuration.backward_tile(n, acc.itemsize), n, acc),
-    )
-    programs = configuration.programs(max(m, 1), n, tile, device, False)
-    due = {
-        call.gradients[name]: (kinds[name], dtype)
-        for name, (_, dtype) in wanted.items()
-    }
-    shapes = {TILE: (m, n), ROW: (m,), COLUMN: (programs, n), NUMBER: (programs,)}
+    matrices = len(programs.matrices)
+    tensors = list(map(launch.aligned_rows, _of_rows(programs, values).values()))
+    dy, acc = tensors[0], accumulator(tensors[0].dtype)
+    (m, n), device = dy.shape, configuration.device_of(dy)
+    tile = _whole_rows(configuration.backward_tile(n, acc.itemsize), n, acc)
+    count = configuration.programs(max(m, 1), n, tile, device, False)
     # where there are no rows nothing is launched, and nothing would write them
-    new = first.new_empty if m > 0 else first.new_zeros
-    found = dict.fromkeys(call.written)
-    for name, (kind, dtype) in due.items():
-        if name in found:
-            found[name] = new(shapes[kind], dtype=dtype if kind in (TILE, ROW) else acc)
-    if m > 0 and any(t is not None for t in found.values()):
-        stages = (
-            launch.stage_options(tile, device, *streams) if streams else {"STAGES": 1}
-        )
-        options = {**_options(n, acc), **launch.tile_options(tile), **stages}
-        options |= {one: constants[one] for one in call.backward_constants}
+    new = dy.new_empty if m > 0 else dy.new_zeros
+    shapes = [(m, n)] * matrices + [(n,)] * len(programs.vectors)
+    gradients = [
+        None if dtype is None else new(shape, dtype=dtype)
+        for shape, dtype in zip(shapes, dtypes, strict=True)
+    ]
+    if m > 0:
+        sums = gradients[matrices:]
+        partial = [
+            None if total is None else dy.new_empty((count, n), dtype=acc)
+            for total in sums
+        ]
+        streams = [t for t in tensors if t.dim() == 2]
+        options = _options(n, acc, constants, tile)
+        options |= launch.stage_options(tile, device, *streams)
         # as the package's own backward, which says why
-        odd = options["VECTOR"] == 1 and first.element_size() > 2
-        options |= (
-            {}
-            if odd or tile.warps > configuration.WARPS_PER_MULTIPROCESSOR
-            else configuration.REGISTERS
-        )
-        _run(
-            forms.kernels[1],
-            programs,
-            (*tensors.values(), *found.values()),
-            (m, *_steps(tensors.values())),
-            options,
-        )
-    return {**values, **_added_up(found, due, programs, n)}
-
-
-def _added_up(found, due, programs, n):
-    """The shares of all programs, added up, two vectors a launch."""
-    from ..triton_kernels import launch
-
-    shares = {
-        name: t for name, t in found.items() if t is not None and due[name][0] == COLUMN
-    }
-    sums = {name: t.new_zeros(n, dtype=due[name][1]) for name, t in shares.items()}
-    names = list(shares)
-    for place in range(0, len(names), 2):
-        pair = names[place : place + 2]
-        launch.reduce_sums(
-            [shares[name] for name in pair], [sums[name] for name in pair], programs, n
-        )
-    numbers = {
-        name: t.sum()
-        for name, t in found.items()
-        if t is not None and due[name][0] == NUMBER
-    }
-    return {**found, **sums, **numbers}
+        odd = options["VECTOR"] == 1 and dy.element_size() > 2
+        if not odd and tile.warps <= configuration.WARPS_PER_MULTIPROCESSOR:
+            options |= configuration.REGISTERS
+        stored = [*gradients[:matrices], *partial]
+        _launch(programs.kernels[1], count, tensors, stored, m, options)
+        for start in range(0, len(sums), 2):
+            pair = slice(start, start + 2)
+            launch.reduce_sums(partial[pair], sums[pair], count, n)
+    return gradients
 
 
 def _whole_rows(tile, n, acc):
@@ -263,41 +256,24 @@ def _whole_rows(tile, n, acc):
         raise ValueError(
             f"N: got {n} columns, and a program holds rows of at most {most}; use .torch for longer ones"
         )
-    return (
-        Tile(1, 1 << (n - 1).bit_length(), MOST_WARPS, sweeps=False)
-        if tile.sweeps
-        else tile
-    )
+    if tile.sweeps:
+        return Tile(1, 1 << (n - 1).bit_length(), MOST_WARPS, sweeps=False)
+    return tile
 
 
-def _laid_out(t):
-    from ..triton_kernels import launch
-
-    return launch.aligned_rows(t) if t.dim() else t
-
-
-def _options(n, acc):
+def _options(n, acc, constants, tile):
     from ..triton_kernels import launch
     from ..triton_kernels.interpreter import tl
 
-    return {
-        "N": n,
-        "VECTOR": launch.stride_unit(n),
-        "ACC": tl.float64 if acc == torch.float64 else tl.float32,
-    }
+    sums = tl.float64 if acc == torch.float64 else tl.float32
+    options = {"N": n, "VECTOR": launch.stride_unit(n), "ACC": sums}
+    return options | launch.tile_options(tile) | constants
 
 
-def _steps(tensors):
+def _launch(kernel, count, tensors, stored, m, options):
     from ..triton_kernels import launch
 
-    return [launch.step_of(t) for t in tensors if t.dim() == 2]
-
-
-def _run(kernel, programs, tensors, steps, options):
-    import numpy
-
-    from ..triton_kernels import launch
-
+    steps = [launch.step_of(t) for t in tensors if t.dim() == 2]
     # rows past M are rows of zeros; what the interpreter says of their quotients concerns no number that is stored
     with numpy.errstate(all="ignore"):
-        launch.launch_kernel(kernel, (programs,), *tensors, *steps, **options)
+        launch.launch_kernel(kernel, (count,), *tensors, *stored, m, *steps, **options)

@@ -1,33 +1,30 @@
-"""Bring your own norm: definitions in; proofs, NumPy, torch and two Triton kernels out."""
+"""Bring your own norm: definitions in; proofs, torch and two Triton kernels out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sympy import Expr, IndexedBase, Symbol, evaluate
+from sympy import Expr, IndexedBase, evaluate
 
 from ..prove.claim import in_kernel_terms
 from ..symbolic.codegen import TORCH, compile
-from ..symbolic.definitions import Defs
-from ..symbolic.notation import tensor
 from ..symbolic.proof import Proof
 from ..verify.verdict import Verdict, assumption_lines
 from .backward import by_closed_forms, by_reverse_mode
-from .call import TILE, Call, Forms, check_arguments, interprets, taking
-from .compiled import compile_kernels
 from .kernel_source import kernels_of
 from .kernel_source import source as kernel_source
-from .layer import NotFused, names_in, needed, read_layer
-from .naming import Functions, in_steps
+from .layer import NotFused, read_layer
 from .program import Program, make_program
 from .read_back import prove_independence, prove_kernels
+from .steps import Steps
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from ..bench.compile import Record
+    from .launch import Programs
 
 
 class Fused:
@@ -36,53 +33,45 @@ class Fused:
     Nothing is generated before the reader's own closed forms are proved, and nothing is run before what the kernels'
     text stores is proved to be what the definitions say, and the derivatives of the loss, for every M and N.
 
-    Args:    defs, outputs: names that normgrad.prove's `define` made, as [y], of formulas in x[i, j], row i of M and
-             column j of N; or normgrad.symbolic's Defs and names in them, as [y[i, j]]
-             gradients: the reader's own closed forms, {x[i, j]: dx[i, j], ...}, in which dy is the cotangent of y, and
-             dp_out that of an output p that the definitions use further; without them reverse mode makes the backward
-             scalars: the numbers that get a gradient; the others, such as eps, are constants of a call
+    Args:    y: a name that normgrad.prove's `define` made, of formulas in x[i, j], row i of M and column j of N
+             gradients: the reader's own closed forms, {x[i, j]: dx, ...}, in which dy is the cotangent of y; without
+             them reverse mode makes the backward
              name: what the kernels are called by
-    Numerics: sums and numbers of the rows in float32, in float64 for float64, such outputs included; each input is
-             read once in the forward, the fewest matrices that suffice are read in the backward, numbers of the rows
-             are saved; on a CPU without Triton's interpreter, and where there is no Triton, `torch` is what runs, and
-             the layer's text says so; a row has at most 32768 columns, 16384 in float64; a function is known by its
-             value and its derivative, so at a kink, or where there is no derivative as for a root at 0, the gradient
-             is what the formula gives there
+    Numerics: sums and numbers of the rows in float32, in float64 for float64; each input is read once in each
+             direction, numbers of the rows are saved; on a CPU without Triton's interpreter, and where there is no
+             Triton, `torch` is what runs, and the layer's text says so; a row has at most 32768 columns, 16384 in
+             float64; a function is known by its value and its derivative, so at a kink, or where there is no
+             derivative as for a root at 0, the gradient is what the formula gives there
     Raises:  NotFused for definitions that no program of whole rows computes; NotProved with a point for a closed form
              that is wrong
     """
 
     def __init__(
         self,
-        defs: Defs | Sequence[IndexedBase],
-        outputs: Sequence[Expr] = (),
+        y: IndexedBase,
         *,
         gradients: dict[Expr, Expr] | None = None,
-        scalars: Sequence[Symbol] = (),
         name: str = "layer",
     ) -> None:
-        if isinstance(defs, list | tuple) and not outputs:
-            defs, outputs, gradients, scalars = in_kernel_terms(
-                defs, gradients, scalars
+        if gradients is not None and not isinstance(gradients, dict):
+            raise TypeError(
+                f"gradients: got {type(gradients).__name__}, needs a dictionary such as {{x[i, j]: dx}}"
             )
+        defs, (output,), gradients, _ = in_kernel_terms([y], gradients)
         with evaluate(True):
-            self._make(defs, outputs, gradients, scalars, name)
-
-    def _make(self, defs, outputs, gradients, scalars, name):
-        self.layer = read_layer(defs, outputs, scalars, name)
-        self.proved: dict[str, Proof | Verdict] = prove_independence(self.layer)
-        self.assumed: tuple[str, ...] = ()
-        self.closed: dict[str, Proof] = {}
-        if gradients is not None:
-            lines, names, self.closed = by_closed_forms(self.layer, defs, gradients)
-        functions = Functions(self.layer)
-        forward = functions.named(in_steps(self.layer, self.layer.lines))
-        if gradients is None:
-            lines, names = by_reverse_mode(self.layer, forward)
-        backward = functions.named(needed(lines, names.values()))
-        self.program: Program = make_program(self.layer, forward, backward, names)
-        self.source = kernel_source(self.program)
-        self._kernels = kernels_of(self.layer.name, self.source)
+            layer = self.layer = read_layer(defs, output, name)
+            self.proved: dict[str, Proof | Verdict] = prove_independence(layer)
+            self.assumed: tuple[str, ...] = ()
+            if gradients is not None:
+                lines, proofs = by_closed_forms(layer, defs, gradients)
+                self.proved |= proofs
+            steps = Steps(layer)
+            forward = steps.apart(layer.lines, centred=True)
+            if gradients is None:
+                lines = by_reverse_mode(layer, forward)
+            self.program: Program = make_program(layer, forward, steps.apart(lines))
+            self.source = kernel_source(self.program)
+        self._kernels = kernels_of(name, self.source)
         if self._kernels:
             verdict = prove_kernels(self.program, self.source)
             if not verdict:
@@ -90,54 +79,40 @@ class Fused:
             self.proved |= verdict.outputs
             self.assumed = verdict.assumptions
 
-    def __call__(self, **arguments: Tensor | float) -> Any:
-        """The outputs for the inputs and constants by name: one tensor, or a tuple where there are several.
+    def __call__(self, **arguments: Tensor | float) -> Tensor:
+        """The output for the inputs and constants by name.
 
-        Args:  a matrix as (..., N), a number of each row as (...), a vector over the columns as (N,), a scalar with a
-               gradient as a tensor without axes, a constant as a number
+        Args:  a matrix as (..., N), a vector over the columns as (N,), a constant as a number
         """
         return self._run(arguments, in_torch=False)
 
     def __repr__(self):
-        program, kind = self.program, self.layer.kind
-        moved = [
-            name for name in (*program.loaded, *program.written) if kind(name) == TILE
-        ]
-        saved = [name for name in program.saved if name not in self.layer.inputs]
+        from .launch import interprets
+
+        layer = self.layer
+        reads = [layer.cotangent, *self.program.loaded]
+        reads = [name for name in reads if name not in layer.constants]
+        on_cpu = "Triton, interpreted" if self._kernels and interprets() else "torch"
         lines = [
-            f"{self.layer.name}: {', '.join(self.layer.outputs)} of {', '.join(self.layer.inputs)}",
+            f"{layer.name}: {layer.output} of {', '.join(layer.inputs)}",
             f"  proved for every M and N: {', '.join(self.proved)}",
-            f"  the backward moves the matrices {', '.join(moved)}; the forward saves {', '.join(saved) or 'nothing'}",
-            f"  on a CPU it runs in {'Triton, interpreted' if self._kernels and interprets() else 'torch'}",
             *[f"  {line}" for line in assumption_lines(self.assumed)],
+            f"  the backward reads {', '.join(reads)}; "
+            f"the forward saves {', '.join(self.program.saved) or 'nothing'}",
+            f"  on a CPU it runs in {on_cpu}",
         ]
         return "\n".join(lines)
 
-    @cached_property
-    def torch(self) -> Callable[..., Any]:
+    @property
+    def torch(self) -> Callable[..., Tensor]:
         """The same layer in torch's operations, forward and backward, on any device; `.source` is their text."""
 
         def in_torch(**arguments):
             return self._run(arguments, in_torch=True)
 
-        in_torch.source = f"{self.forms.forward.source}\n\n{self.forms.backward.source}"
+        programs = self.programs
+        in_torch.source = f"{programs.forward.source}\n\n{programs.backward.source}"
         return in_torch
-
-    @cached_property
-    def numpy(self) -> Callable[..., Any]:
-        """The outputs and the gradients in NumPy, of the inputs and the cotangents by name; `.source` is its text."""
-        defs = self._definitions({**self.program.forward, **self.program.lines})
-        results = [*self.layer.outputs, *self.program.gradients.values()]
-        handed_on = [name for name in results if name in self.layer.seeds.values()]
-        for name in handed_on:  # a gradient that is a cotangent as it stands
-            defs[self._renamed(name)] = self.layer.at(name)
-        return compile(
-            defs,
-            [
-                self._renamed(name) if name in handed_on else self.layer.at(name)
-                for name in results
-            ],
-        )
 
     def compile(
         self, target: str = "sm_90", dtype: str = "bfloat16", columns: int = 4096
@@ -147,86 +122,40 @@ class Fused:
         Args:    target: as Triton names it, sm_90 for an H100; dtype: of all tensors; columns: N
         Returns: a `normgrad.bench.compile.Record` for each
         """
-        return compile_kernels(self.call, self.source, target, dtype, columns)
+        from .compiled import compile_kernels
 
-    def _renamed(self, name):
-        return tensor(f"{name}_", *self.layer.tensors[name].shape)[
-            self.layer.at(name).indices
-        ]
-
-    def _definitions(self, lines):
-        defs = Defs()
-        with evaluate(True):
-            for name, e in lines.items():
-                defs[self.layer.at(name)] = e
-        return defs
+        return compile_kernels(self.programs, self.source, target, dtype, columns)
 
     @cached_property
-    def call(self) -> Call:
-        """How the kernels are called, in names alone."""
-        layer, program = self.layer, self.program
-        kinds = {name: layer.kind(name) for name in layer.tensors}
-        return Call(
-            layer.name, kinds, tuple(layer.inputs), tuple(layer.constants), tuple(layer.outputs), tuple(program.stored),
-            tuple(program.loaded), tuple(program.written), program.gradients, layer.seeds,
-            tuple(program.constants(program.forward)), tuple(program.constants(program.backward)),
-        )  # fmt: skip
+    def programs(self) -> Programs:
+        """The layer's programs in torch and Triton, and how they are called."""
+        from .launch import Programs
 
-    @cached_property
-    def forms(self) -> Forms:
-        """The layer's programs: its kernels, and the same in torch."""
         layer, program = self.layer, self.program
-        forward = compile(
-            self._definitions(program.forward),
-            [layer.at(name) for name in program.stored],
-            TORCH,
-        )
-        lines, sources = self._from_sources()
-        own = [
-            name for name in dict.fromkeys(program.gradients.values()) if name in lines
-        ]
-        backward = compile(
-            self._definitions(lines), [layer.at(name) for name in own], TORCH
-        )
-        return Forms(
-            self.call,
+
+        def in_torch(lines, outputs):
+            with evaluate(True):
+                defs = layer.formulas(lines)
+            return compile(defs, [layer.at(name) for name in outputs], TORCH)
+
+        return Programs(
+            layer.name,
+            *map(tuple, (layer.matrices, layer.vectors, layer.constants)),
+            tuple(program.saved),
+            tuple(program.loaded),
+            layer.cotangent,
+            in_torch(program.forward, [layer.output]),
+            in_torch(program.derived, program.gradients),
             self._kernels,
-            taking(forward),
-            taking(backward, tuple(own)),
-            sources,
         )
-
-    def _from_sources(self):
-        """(lines, names): the backward from the matrices that the kernel reads, or from all inputs if need be.
-
-        Statistics are computed again, so that what is computed can be differentiated again.
-        """
-        layer, program = self.layer, self.program
-        for sources in (program.reads, layer.inputs):
-            forward = {
-                name: e for name, e in program.forward.items() if name not in sources
-            }
-            lines = needed({**forward, **program.lines}, program.gradients.values())
-            used = (
-                set().union(*map(names_in, lines.values()))
-                - set(lines)
-                - {*layer.seeds.values(), *layer.constants}
-            )
-            if not any(
-                layer.kind(name) == TILE and name not in sources for name in used
-            ):
-                break
-        return lines, tuple(sorted(used))
 
     def _run(self, arguments, in_torch):
-        from .launch import run
+        from .launch import check_arguments, run
 
-        layer = self.layer
-        inputs, constants = check_arguments(self.call, arguments)
+        inputs, constants = check_arguments(self.programs, arguments)
         for name, number in constants.items():
-            if layer.tensors[name].is_positive and number <= 0:
+            if self.layer.tensors[name].is_positive and number <= 0:
                 raise ValueError(
                     f"{name}: got {number}, needs a positive number, as its definition promises"
                 )
-        outputs = run(self.forms, in_torch, constants, *inputs)
-        return outputs[0] if len(outputs) == 1 else outputs
+        return run(self.programs, in_torch, constants, *inputs)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sympy import Add, Basic, Indexed, evaluate
 
 from .calculus import D, index_ranges
@@ -22,7 +20,7 @@ from .notation import (
 )
 
 
-def reverse(defs: Defs, seeds: dict[Basic, Basic], scalars: Sequence = ()) -> Defs:
+def reverse(defs: Defs, seeds: dict[Basic, Basic]) -> Defs:
     """The cotangent of every quantity that the outputs are computed from, in reverse order.
 
     The cotangent of v is called dv. It is a sum over the consumers of v, which are the lines u that use v: the
@@ -31,7 +29,6 @@ def reverse(defs: Defs, seeds: dict[Basic, Basic], scalars: Sequence = ()) -> De
 
     Args:    defs: the computation, in order, without derivatives; lines after the last output are left out
              seeds: {output: its cotangent}, two names of one shape
-             scalars: the inputs without an index that get a cotangent too
     Returns: the definitions up to the last output, followed by one for each defined name and for each indexed input
     Raises:  ValueError when a cotangent's name is taken
     """
@@ -44,7 +41,7 @@ def reverse(defs: Defs, seeds: dict[Basic, Basic], scalars: Sequence = ()) -> De
     names = [name for line in lines for side in line for name in names_in(side)]
     taken = set(map(str, [*names, *seeds.values()]))
     cotangents = {}
-    for v in [*[head for head, _ in reversed(lines)], *_inputs(lines), *scalars]:
+    for v in [*[head for head, _ in reversed(lines)], *_inputs(lines)]:
         consumers = [u for u, body in reversed(lines) if name_of(v) in names_in(body)]
         seed = seeds.get(name_of(v))
         if seed is not None and not consumers:

@@ -88,7 +88,7 @@ def add_normalize(
               that rounding; the rest as normalize
     Returns:  y (..., N), residual_out (..., N)
     Numerics: as normalize, in float64 where input or residual is float64; the gradients take the sum as residual_out
-              holds it, with the statistics of the forward
+              holds it, with the statistics of the forward, and under torch.func the sum that is normalized
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     _check_residual(residual)

@@ -10,12 +10,12 @@ dx = rstd * (wdy - c2 - x_hat * c1) is written down in more than one place. Norm
     neither                 where no cotangent of y arrives: dx is dresidual_out
 
 A function that torch.compile traces takes the same branches, the first by an operator (torch_ops/torch_compile.py).
-Forward mode is Normalize.jvp, by differentiable.jvp.
+Where a transform of torch.func or forward mode is open, no Function runs: torch differentiates and maps the operations
+of differentiable.forward itself, tangents of tangents included.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import ModuleType
 
 import torch
@@ -24,19 +24,19 @@ from torch.autograd import forward_ad
 
 from . import differentiable
 from .arguments import check_memory, is_traced, rows, shaped
-from .differentiable import accumulator, full_weight, promoted
 from .distributed import finished
 
 
 class Normalize(torch.autograd.Function):
-    """(y, residual_out, mean, rstd) of x (..., N); saves x (with a residual: residual_out), weight and the statistics.
+    """(y, residual_out) of x (..., N); saves x (with a residual: residual_out), weight and the statistics.
 
     The kernels see rows (M, N) or (M, H, N). The rows are made here, not by the caller, so that backward hands out one
     and the same tensor as dx and dresidual: autograd then copies it before it becomes the .grad of both.
     """
 
     @staticmethod
-    def forward(x, residual, weight, bias, spec, kernels, options):
+    def forward(ctx, *inputs):
+        x, residual, weight, bias, spec, kernels, options = inputs
         p, its = rows(options.per_head, x, residual)
         y, residual_out, mean, rstd = kernels.forward(
             p, weight, bias, its, spec, out_dtype=options.out_dtype, residual_dtype=options.residual_dtype,
@@ -44,14 +44,8 @@ class Normalize(torch.autograd.Function):
         )  # fmt: skip
         if p is not x:
             y, residual_out = shaped(y, x.shape), shaped(residual_out, x.shape)
-        return y, residual_out, mean, rstd
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        _keep(ctx, inputs, output)
-        *_, mean, rstd = output
-        ctx.mark_non_differentiable(*((rstd,) if mean is None else (mean, rstd)))
-        ctx.save_for_forward(*inputs[:3])
+        keep(ctx, inputs, (y, residual_out, mean, rstd))
+        return y, residual_out
 
     @staticmethod
     def backward(ctx, dy, dresidual_out, *_):
@@ -88,40 +82,8 @@ class Normalize(torch.autograd.Function):
         ]
         return *grads, None, None, None
 
-    @staticmethod
-    def jvp(ctx, x_dot, residual_dot, weight_dot, bias_dot, _spec, _kernels, _options):
-        x, residual, weight = ctx.saved_tensors
-        out_dtype, residual_dtype = ctx.options.out_dtype, ctx.options.residual_dtype
-        p, _ = differentiable.total(
-            x, residual, residual_dtype, ctx.options.round_residual
-        )
-        p = p.to(accumulator(promoted(x, residual)))
-        moves = [
-            tangent.to(p.dtype)
-            for tangent in (x_dot, residual_dot)
-            if tangent is not None
-        ]
-        p_dot = sum(moves[1:], moves[0]) if moves else None
-        y_dot = differentiable.jvp(p, p_dot, weight, weight_dot, bias_dot, ctx.spec).to(
-            out_dtype
-        )
-        if residual is None:
-            return y_dot, None, None, None
-        return (
-            y_dot,
-            (torch.zeros_like(p) if p_dot is None else p_dot).to(residual_dtype),
-            None,
-            None,
-        )
 
-    @staticmethod
-    def vmap(info, in_dims, x, residual, weight, bias, spec, kernels, options):
-        return _vmap(
-            info.batch_size, in_dims, x, residual, weight, bias, spec, kernels, options
-        )
-
-
-def _keep(ctx, inputs, output):
+def keep(ctx, inputs, output):
     """What backward reads."""
     x, residual, weight, bias, ctx.spec, ctx.kernels, ctx.options = inputs
     _, residual_out, mean, rstd = output
@@ -130,57 +92,23 @@ def _keep(ctx, inputs, output):
     ctx.save_for_backward(x if residual is None else residual_out, weight, mean, rstd)
 
 
-class _Plain(torch.autograd.Function):
-    """Normalize without tangents and transforms: the statistics are kept, and are no outputs.
-
-    Two outputs fewer: 4 us of the 49 of a call, and 8 of the 146 with its backward, at (128, 256).
-    """
-
-    @staticmethod
-    def forward(ctx, *inputs):
-        output = Normalize.forward(*inputs)
-        _keep(ctx, inputs, output)
-        return output[:2]
-
-    backward = staticmethod(Normalize.backward)
-
-
-_apply = super(torch.autograd.Function, _Plain).apply
+_apply = super(torch.autograd.Function, Normalize).apply
 
 
 def apply(x, residual, weight, bias, spec, kernels, options):
-    """(y, residual_out) by _Plain, or by what torch differentiates rightly where a transform or a tangent is about.
+    """(y, residual_out) by Normalize, or in torch's operations where a transform or a tangent is about.
 
-    At every call of Normalize torch first looks for the signature of the forward: half of the time of a small batch.
+    Function.apply would first look for the signature of the forward: half of the time of a small batch.
     """
-    if (
-        not torch._C._are_functorch_transforms_active()
-        and forward_ad._current_level < 0
-    ):
-        tensors = [
-            None if t is None else unwrap_if_dead(t)
-            for t in (x, residual, weight, bias)
-        ]
-        return _apply(*tensors, spec, kernels, options)
-    if _tangents_are_nested():
+    transformed = torch._C._are_functorch_transforms_active()
+    if transformed or forward_ad._current_level >= 0:
         return differentiable.forward(
             x, residual, weight, bias, spec, **options.of_forward
         )
-    return Normalize.apply(x, residual, weight, bias, spec, kernels, options)[:2]
-
-
-def _tangents_are_nested() -> bool:
-    """Whether two transforms in forward mode are open.
-
-    torch differentiates the tangents of an autograd.Function as if they were constants there (seen with 2.13: the
-    second forward derivative of x**3 is 0).
-    """
-    stack = torch._C._functorch.get_interpreter_stack()
-    return (
-        stack is not None
-        and sum(level.key() == torch._C._functorch.TransformType.Jvp for level in stack)
-        > 1
-    )
+    tensors = [
+        None if t is None else unwrap_if_dead(t) for t in (x, residual, weight, bias)
+    ]
+    return _apply(*tensors, spec, kernels, options)
 
 
 def is_batched(*cotangents) -> bool:
@@ -218,44 +146,3 @@ def _one_or_two(shape, dx, dresidual):
     if dresidual is None or dresidual is dx:
         return first, None if dresidual is None else first
     return first, dresidual.reshape(shape)
-
-
-def _vmap(size, in_dims, x, residual, weight, bias, spec, kernels, options):
-    """The mapped axis becomes more rows; a mapped weight or bias is applied to the plain rows afterwards."""
-
-    def front(t, dim):
-        if t is None:
-            return None
-        return t.movedim(dim, 0) if dim is not None else t.expand(size, *t.shape)
-
-    x, residual = front(x, in_dims[0]), front(residual, in_dims[1])
-    affine_mapped = in_dims[2] is not None or in_dims[3] is not None
-    arguments, out_dtype = (
-        (None, None) if affine_mapped else (weight, bias),
-        options.out_dtype,
-    )
-    if affine_mapped:  # y is rounded once, after weight and bias
-        options = replace(options, out_dtype=accumulator(promoted(x, residual)))
-    y, residual_out, *statistics = Normalize.apply(
-        x, residual, *arguments, spec, kernels, options
-    )
-    weight = (
-        None
-        if weight is None
-        else full_weight(weight, accumulator(promoted(x, residual)), spec)
-    )
-    for t, dim, combine in (
-        (weight, in_dims[2], torch.mul),
-        (bias, in_dims[3], torch.add),
-    ):
-        if affine_mapped and t is not None:
-            if dim is not None:
-                t = t.movedim(dim, 0)
-                t = t.reshape(size, *(1,) * (x.dim() - t.dim()), *t.shape[1:])
-            y = combine(y, t)
-    out = (
-        y.to(out_dtype),
-        residual_out,
-        *(None if t is None else t.reshape(size, -1) for t in statistics),
-    )
-    return out, tuple(None if t is None else 0 for t in out)

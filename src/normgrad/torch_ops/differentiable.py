@@ -1,4 +1,4 @@
-"""The operator, its adjoint and its tangent in differentiable torch operations.
+"""The operator and its adjoint in differentiable torch operations.
 
 Both backends fall back on these wherever a derivative may itself be differentiated (create_graph, torch.func): every
 statistic is recomputed from the inputs inside the graph, so that derivatives of any order are right.
@@ -50,8 +50,9 @@ def statistics(p, spec):
         mean = mean + (p - mean).mean(-1, keepdim=True)
         q = p - mean
     s2 = (q * q).sum(-1, keepdim=True) / spec.count(p.shape[-1])
+    # Not rsqrt, whose derivative torch takes by the third power of it, which float32 may not hold.
     if spec.place.kappa is None or spec.eps == 0:
-        return q, _loud((s2 + spec.eps).rsqrt()), torch.ones_like(s2)
+        return q, _loud(1 / (s2 + spec.eps).sqrt()), torch.ones_like(s2)
     zero = s2 == 0
     s = torch.where(zero, 1, s2).sqrt()
     d = spec.place.denominator(torch.where(zero, 0, s), spec.eps, torch)
@@ -66,7 +67,10 @@ def total(x, residual, residual_dtype, round_residual):
     acc = accumulator(promoted(x, residual))
     p = x.to(acc) + residual.to(acc)
     residual_out = p.to(residual_dtype or promoted(x, residual))
-    return (residual_out if round_residual else p), residual_out
+    if round_residual and residual_out.dtype != acc:
+        # The number that is stored, with the derivative of the sum: that of a cast would be rounded once more.
+        p = p + (residual_out.detach().to(acc) - p.detach())
+    return p, residual_out
 
 
 def full_weight(weight, dtype, spec):
@@ -130,26 +134,3 @@ def _scaled(t, spec):
 def _over(t, rows):
     # torch takes an empty tuple of axes for all of them.
     return t.sum(rows) if rows else t
-
-
-def jvp(p, p_dot, weight, weight_dot, bias_dot, spec):
-    """The tangent of y for tangents of p, weight and bias (each None where it does not move).
-
-    x_hat_dot = rstd * (q_dot - kappa * x_hat * sum(x_hat * q_dot) / n),  q_dot = p_dot - center * mean(p_dot)
-    """
-    acc = accumulator(p.dtype)
-    q, rstd, kappa = statistics(p.to(acc), spec)
-    x_hat = q * rstd
-    y_dot = torch.zeros_like(x_hat)
-    if p_dot is not None:
-        p_dot = p_dot.to(acc)
-        q_dot = p_dot - p_dot.mean(-1, keepdim=True) if spec.center else p_dot
-        along = kappa * (x_hat * q_dot).sum(-1, keepdim=True) / spec.count(p.shape[-1])
-        x_hat_dot = rstd * (q_dot - x_hat * along)
-        y_dot = (
-            x_hat_dot if weight is None else x_hat_dot * full_weight(weight, acc, spec)
-        )
-    if weight_dot is not None:
-        y_dot = y_dot + x_hat * weight_dot.to(acc)
-    y_dot = _scaled(y_dot, spec)
-    return y_dot if bias_dot is None else y_dot + bias_dot.to(acc)

@@ -24,7 +24,7 @@ from torch.autograd import forward_ad
 from ..spec import NormSpec
 from . import differentiable
 from .arguments import Options, kernels_of, rows, shaped
-from .autograd import Normalize
+from .autograd import Normalize, keep
 from .differentiable import accumulator, promoted
 
 SPEC = "bool center, str reduce, float scale, float eps, str placement, float weight_offset"
@@ -97,7 +97,7 @@ def _setup_context(ctx, inputs, output):
     spec, options, backend = _given(scalars)
     y, residual_out, mean, rstd = output
     statistics = (mean if spec.center else None, rstd)
-    Normalize.setup_context(
+    keep(
         ctx,
         (*tensors, spec, _Operator(backend), options),
         (y, residual_out, *statistics),
