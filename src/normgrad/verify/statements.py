@@ -182,10 +182,14 @@ class Reader(Calls):
             raise NotRead("a range of this kind")
         start = [] if len(call.args) > 1 else [ast.Constant(0)]
         step = [] if len(call.args) > 2 else [ast.Constant(1)]
-        bounds = [self.evaluate(part, local) for part in (*start, *call.args, *step)]
-        if any(not isinstance(b, Index) or b.axes for b in bounds):
+        bounds = self._integers((*start, *call.args, *step), local)
+        self.loop(node.body, node.target.id, bounds, local)
+
+    def _integers(self, parts, local):
+        bounds = [self.evaluate(part, local) for part in parts]
+        if any(not isinstance(bound, Index) or bound.axes for bound in bounds):
             raise NotRead("a loop between what are no integers")
-        self.loop(node.body, node.target.id, [b.e for b in bounds], local)
+        return [bound.e for bound in bounds]
 
     def read_While(self, node, local):
         """`while counter < end:` whose last line is `counter += step`, as a loop over a range."""
@@ -200,7 +204,7 @@ class Reader(Calls):
                 raise NotRead("a while loop that does not count")
         if set().union(*map(names_in, parts[1:])) & (assigned(body) | {counter}):
             raise NotRead("a while loop whose end or step changes")
-        bounds = self._integers_of(parts, local)
+        bounds = self._integers(parts, local)
         del local[counter]
         self.loop(body, counter, bounds, local)
 
