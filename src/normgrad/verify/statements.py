@@ -182,10 +182,10 @@ class Reader(Calls):
             raise NotRead("a range of this kind")
         start = [] if len(call.args) > 1 else [ast.Constant(0)]
         step = [] if len(call.args) > 2 else [ast.Constant(1)]
-        bounds = self._integers((*start, *call.args, *step), local)
+        bounds = self._bounds((*start, *call.args, *step), local)
         self.loop(node.body, node.target.id, bounds, local)
 
-    def _integers(self, parts, local):
+    def _bounds(self, parts, local):
         bounds = [self.evaluate(part, local) for part in parts]
         if any(not isinstance(bound, Index) or bound.axes for bound in bounds):
             raise NotRead("a loop between what are no integers")
@@ -204,7 +204,7 @@ class Reader(Calls):
                 raise NotRead("a while loop that does not count")
         if set().union(*map(names_in, parts[1:])) & (assigned(body) | {counter}):
             raise NotRead("a while loop whose end or step changes")
-        bounds = self._integers(parts, local)
+        bounds = self._bounds(parts, local)
         del local[counter]
         self.loop(body, counter, bounds, local)
 
