@@ -921,6 +921,7 @@ def test_what_is_assumed_is_said():
     verdict = verify_function(divided, LAYER, outputs=("dw",))
     assert verdict.kind == PROVED
     assert "where weight[j] is not 0" in verdict.assumptions
+    assert str(verdict).split("\n")[0].endswith(", where weight[j] is not 0")
 
     def signed(x, weight, rstd):
         return x * rstd[:, None] * weight * np.sign(weight) ** 2
