@@ -343,11 +343,12 @@ class Reader(Walker):
 
     def class_of(self, kind: type) -> FunctionClass:
         """A subclass of torch.autograd.Function."""
-        if kind.__mro__[1] is not sys.modules["torch"].autograd.Function:
-            raise NotRead(f"the class {kind.__name__}, which inherits from another")
         methods = {}
-        for name in vars(kind).keys() & {"forward", "backward", "setup_context"}:
-            method = vars(kind)[name]
+        for name in ("forward", "backward", "setup_context"):
+            owner = next(k for k in kind.__mro__ if name in vars(k))
+            method = vars(owner)[name]
+            if owner.__module__.startswith("torch."):
+                continue
             if not isinstance(method, staticmethod):
                 raise NotRead(f"{kind.__name__}.{name}, which is no static method")
             methods[name] = self.function_of(method.__func__)
