@@ -362,8 +362,8 @@ class Expressions(Walker):
             return Index(expand(INTEGERS[operator](a.e, b.e)), axes)
         if operator in ("FloorDiv", "Mod"):
             quotient = self.places.floor(a.e, b.e)
-            remainder = expand(a.e - b.e * quotient)
-            return Index(quotient if operator == "FloorDiv" else remainder, axes)
+            rest = expand(a.e - b.e * quotient)
+            return Index(quotient if operator == "FloorDiv" else rest, axes)
         raise NotRead(f"the operation {operator} of integers")
 
     def smaller(self, a, b):
