@@ -625,13 +625,15 @@ class Reader(Walker):
         return arithmetic(operation, left, right)
 
     def value_Compare(self, node, scope):
-        """A comparison."""
-        if len(node.ops) != 1:
-            raise NotRead("a chain of comparisons")
-        left, right = (
-            self.evaluate(side, scope) for side in (node.left, *node.comparators)
-        )
-        return self._compared(type(node.ops[0]).__name__, left, right)
+        """A comparison, or a chain of them."""
+        left, result = self.evaluate(node.left, scope), True
+        for operator, comparator in zip(node.ops, node.comparators, strict=True):
+            right = self.evaluate(comparator, scope)
+            result = self._compared(type(operator).__name__, left, right)
+            if len(node.ops) > 1 and not truth(result):
+                return False
+            left = right
+        return result
 
     def _compared(self, operation, left, right):
         if operation in ("Is", "IsNot"):
