@@ -351,6 +351,14 @@ def test_a_binding_that_makes_no_sense_is_refused(change, grid, words):
         verdict(text, binding | change, grid, definitions)
 
 
+def test_the_kernels_of_a_text_are_named_and_no_other_functions():
+    text = f"{HEAD}{HELPED}\ndef launch():\n    pass\n"
+    with pytest.raises(ValueError, match="kernel: got None, needs one of inv, inv2, k"):
+        verify(text, *ROW_LAUNCH)
+    with pytest.raises(ValueError, match="needs one of inv, inv2, kernel$"):
+        verify(text, *ROW_LAUNCH, kernel="start")
+
+
 def test_the_command_proposes_a_binding_and_takes_none_silently(
     tmp_path, capsys, monkeypatch
 ):

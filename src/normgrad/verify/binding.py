@@ -57,8 +57,8 @@ class T:
             message = f'{self.name}: got no index, needs one such as "i, j"'
             raise ValueError(f"{message}; the definitions have no such tensor")
         if self.letters not in INDICES:
-            known = ", ".join(map(repr, map(", ".join, INDICES)))
-            raise ValueError(f"index: got {self.index!r}, needs one of {known}")
+            choices = ", ".join(map(repr, map(", ".join, INDICES)))
+            raise ValueError(f"index: got {self.index!r}, needs one of {choices}")
 
     @property
     def letters(self) -> tuple[str, ...]:
@@ -133,8 +133,8 @@ def outputs_of(binding: Mapping, definitions: Norm) -> dict[str, T]:
     outputs = {n: b for n, b in binding.items() if isinstance(b, T) and b.after}
     for bound in outputs.values():
         if bound.after not in definitions.outputs:
-            known = ", ".join(definitions.outputs)
-            raise ValueError(f"binding: got the output {bound.after}, needs {known}")
+            names = ", ".join(definitions.outputs)
+            raise ValueError(f"binding: got the output {bound.after}, needs {names}")
     if not outputs:
         raise ValueError("binding: got no Out or InOut, needs at least one output")
     return outputs

@@ -105,9 +105,9 @@ class Calls(Expressions):
         name = {"builtins.float": "number", "builtins.min": "minimum"}.get(path, name)
         inside = path.removeprefix("triton.language.")
         language = inside != path and inside.rpartition(".")[0] + "." * ("." in inside)
-        known = language in HOMES or path in ("triton.cdiv", "builtins.abs")
-        known = known or path in ("builtins.float", "builtins.min")
-        if not known:
+        of_triton = language in HOMES or path in ("triton.cdiv", "builtins.abs")
+        of_triton = of_triton or path in ("builtins.float", "builtins.min")
+        if not of_triton:
             if home.startswith("builtins") or name not in FOREIGN:
                 raise NotRead(f"{path}: this function is not read")
             self.assumed[f"{path} is what triton.language calls {name}"] = None

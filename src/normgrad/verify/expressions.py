@@ -421,19 +421,19 @@ class Expressions(Walker):
 
     @staticmethod
     def _widened(value, cuts):
-        axes, rest = [], list(value.axes)
+        axes, left = [], list(value.axes)
         for cut in getattr(cuts, "elts", [cuts]):
             if isinstance(cut, ast.Constant) and cut.value is None:
                 axes.append("1")
             elif isinstance(cut, ast.Slice) and not (
                 cut.lower or cut.upper or cut.step
             ):
-                if not rest:
+                if not left:
                     raise NotRead("a subscript of more axes than the tile has")
-                axes.append(rest.pop(0))
+                axes.append(left.pop(0))
             else:
                 raise NotRead("a part of a tile")
-        return replace(value, axes=(*axes, *rest))
+        return replace(value, axes=(*axes, *left))
 
     def where(self, mask: Mask, a: Number, b: Number) -> Number:
         """a where a mask holds, else b."""

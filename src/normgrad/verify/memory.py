@@ -84,23 +84,30 @@ class Memory:
         row = S.Zero
         if letters[:1] in (("i",), ("p",)):
             row = offset if row_stride == 1 else offset.coeff(row_stride, 1)
-        rest = expand(offset - row * row_stride)
+        remainder = expand(offset - row * row_stride)
         if bound.heads is not None:
-            row, rest = self._of_heads(row, rest, *map(self.launch.stride, bound.heads))
-        column = rest
+            row, remainder = self._of_heads(
+                row, remainder, *map(self.launch.stride, bound.heads)
+            )
+        column = remainder
         if column_stride != 1:
-            column = rest.coeff(column_stride, 1)
-            rest = expand(rest - column * column_stride)
-        if letters[-1:] != ("j",) and column != 0 or column_stride != 1 and rest != 0:
+            column = remainder.coeff(column_stride, 1)
+            remainder = expand(remainder - column * column_stride)
+        if (
+            letters[-1:] != ("j",)
+            and column != 0
+            or column_stride != 1
+            and remainder != 0
+        ):
             words = f"{pointer.name}: the address {offset} is not an entry"
             raise NotRead(f"{words} [{', '.join(letters)}] with its strides")
-        found: dict[str, Place] = {}
+        by_letter: dict[str, Place] = {}
         for name in letters:
             if name == "p":
-                found["p"] = self._own_row(pointer.name, row)
+                by_letter["p"] = self._own_row(pointer.name, row)
             else:
-                found[name] = self._place(pointer, name, row, column, row_stride)
-        return bound, found
+                by_letter[name] = self._place(pointer, name, row, column, row_stride)
+        return bound, by_letter
 
     def _place(self, pointer, name, row, column, row_stride):
         axis, index = ("R", row) if name == "i" else ("C", column)
@@ -112,13 +119,13 @@ class Memory:
             )
             raise NotRead(f"{pointer.name}: {reason}; {words}") from None
 
-    def _of_heads(self, token, rest, heads, stride):
+    def _of_heads(self, token, remainder, heads, stride):
         """(the row, what is left of the address) where a row is heads * token + head."""
-        head = rest.coeff(stride, 1)
+        head = remainder.coeff(stride, 1)
         row = expand(heads * token + head)
         if token != FLOOR(row, heads):
             raise NotRead(f"a row whose token is {token} and whose head is {head}")
-        return row, expand(rest - head * stride)
+        return row, expand(remainder - head * stride)
 
     def _own_row(self, name, row):
         axis = PIDS.index(row) if row in PIDS else None
@@ -171,12 +178,12 @@ class Memory:
 
     def load(self, pointer: Pointer, mask: Mask, other: Expr | None) -> Number:
         """What a load gives, in each kind of lane; other: what a masked lane holds."""
-        bound, found = self.entry(pointer)
-        if "p" in found:
+        bound, by_letter = self.entry(pointer)
+        if "p" in by_letter:
             raise NotRead(f"{pointer.name} is read from a program's own row")
-        places = [*found.values()]
+        places = [*by_letter.values()]
         left = self._bounds(mask, places, "reads")
-        row, column = found.get("i"), found.get("j")
+        row, column = by_letter.get("i"), by_letter.get("j")
         access = Access(row, column, tuple(self.places.active), self.line)
         inside = self._stored(pointer.name, access)
         if inside is None and bound.before is None:
@@ -255,10 +262,10 @@ class Memory:
 
     def _store(self, pointer, value, mask, atomic):
         name = pointer.name
-        bound, found = self.entry(pointer)
+        bound, by_letter = self.entry(pointer)
         if bound.after is None or atomic and not isinstance(bound, Out):
             raise NotRead(f"{name} is written, and bound as what the kernel reads")
-        places = [p for p in found.values() if p.axis != "P"]
+        places = [p for p in by_letter.values() if p.axis != "P"]
         self._bounds(mask, places, "writes")
         if set(pointer.offset.axes) - {"1"} != {p.axis for p in places if p.lanes}:
             raise NotRead(f"{name}: several lanes are written to one entry")
@@ -267,20 +274,20 @@ class Memory:
             raise NotRead(f"{name}: a value of more lanes than its address")
         if value.pending:
             raise NotRead("a sum is stored before it is complete")
-        value = self._all_rows(name, value, found, atomic)
+        value = self._all_rows(name, value, by_letter, atomic)
         if nan in value.parts[:1]:
             raise Unknown(f"{name}: what is not known is stored")
         symbols = {
-            p.symbol: HERE[letter] for letter, p in found.items() if letter != "p"
+            p.symbol: HERE[letter] for letter, p in by_letter.items() if letter != "p"
         }
         inside = value.inside.xreplace(symbols)
         left = inside.free_symbols & {p.symbol for p in self.places.found()}
         left |= {s for s in inside.free_symbols if "_before_" in str(s)}
         if left:
             raise NotRead(f"{name}: what is stored depends on another entry's place")
-        row = found.get("i", found.get("p"))
+        row = by_letter.get("i", by_letter.get("p"))
         loops = tuple(self.places.active)
-        access = Access(row, found.get("j"), loops, self.line, inside, atomic)
+        access = Access(row, by_letter.get("j"), loops, self.line, inside, atomic)
         own = [row, access.column, value.place("R") if atomic else None]
         if not set(loops) <= {p.loop for p in own if p is not None}:
             raise NotRead(f"{name}: the turns of a loop store in one entry")
@@ -288,10 +295,10 @@ class Memory:
             self._apart(name, access, load)
         self.stores.setdefault(name, []).append(access)
 
-    def _all_rows(self, name, value, found, atomic):
+    def _all_rows(self, name, value, by_letter, atomic):
         """A value that every program adds to, as the sum over all rows."""
         place = value.place("R")
-        if "i" in found:
+        if "i" in by_letter:
             if value.share:
                 raise Wrong(
                     f"{name}: a sum over a program's rows is stored for each row"
@@ -307,11 +314,11 @@ class Memory:
             inside = total(M, lambda r: value.inside.xreplace({place.symbol: r}))
             value = replace(value, parts=(inside, *value.parts[1:]))
             share = place.pids
-        own = found["p"].pids if "p" in found else frozenset()
+        own = by_letter["p"].pids if "p" in by_letter else frozenset()
         if atomic:
-            column = found["j"].pids if "j" in found else frozenset()
+            column = by_letter["j"].pids if "j" in by_letter else frozenset()
             self._added(name, share | column)
-            if "p" in found:
+            if "p" in by_letter:
                 raise NotRead(f"{name}: a program adds to a row of its own")
         elif share - own:
             raise Wrong(f"{name}: each program stores a sum over its own rows there")

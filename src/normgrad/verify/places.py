@@ -157,13 +157,14 @@ class Places:
         """The place of an index; NotRead for one that the table does not hold."""
         e = expand(e)
         if (axis, e) not in self._places:
-            found = self._column(e) if axis == "C" else self._row(e)
-            if found is not None:
-                cover, past, end, turn, pids = found
+            pattern = self._column(e) if axis == "C" else self._row(e)
+            place = None
+            if pattern is not None:
+                cover, past, end, turn, pids = pattern
                 symbol = letter(f"{'j' if axis == 'C' else 'i'}{len(self._places)}")
                 lanes = e.has(LANES[axis])
-                found = Place(symbol, axis, cover, past, end, turn, lanes, pids)
-            self._places[axis, e] = found
+                place = Place(symbol, axis, cover, past, end, turn, lanes, pids)
+            self._places[axis, e] = place
         place = self._places[axis, e]
         name = "column" if axis == "C" else "row"
         if place is None:
@@ -177,8 +178,8 @@ class Places:
 
     def of(self, e: Expr) -> Place | None:
         """The place that an index was found to have, None for another one."""
-        found = [p for (_, index), p in self._places.items() if index == expand(e)]
-        return found[0] if len(found) == 1 else None
+        places = [p for (_, index), p in self._places.items() if index == expand(e)]
+        return places[0] if len(places) == 1 else None
 
     def found(self) -> list[Place]:
         """All places."""

@@ -309,6 +309,6 @@ def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
         if kernel == function.__name__ and kernel in source.functions:
             check_object(program, source, kernel)
     if kernel not in source.functions:
-        known = ", ".join(source.kernels)
-        raise ValueError(f"kernel: got {kernel!r}, needs one of {known}")
+        names = ", ".join(source.kernels)
+        raise ValueError(f"kernel: got {kernel!r}, needs one of {names}")
     return source, kernel

@@ -161,15 +161,15 @@ def plain(e, axes=()) -> Number:
     return Number((sympify(e),) * 4, axes)
 
 
-def fit(one: tuple, another: tuple) -> tuple:
+def fit(first: tuple, second: tuple) -> tuple:
     """The axes of two tiles that are broadcast against each other."""
-    longest = max(len(one), len(another))
-    one, another = (("1",) * (longest - len(a)) + tuple(a) for a in (one, another))
-    for a, b in zip(one, another, strict=True):
+    longest = max(len(first), len(second))
+    first, second = (("1",) * (longest - len(a)) + tuple(a) for a in (first, second))
+    for a, b in zip(first, second, strict=True):
         if a != b and "1" not in (a, b):
-            words = f"shapes {shape(one)} and {shape(another)} do not fit"
+            words = f"shapes {shape(first)} and {shape(second)} do not fit"
             raise NotRead(f"{words} for every size of the blocks")
-    axes = tuple(b if a == "1" else a for a, b in zip(one, another, strict=True))
+    axes = tuple(b if a == "1" else a for a, b in zip(first, second, strict=True))
     long = [a for a in axes if a != "1"]
     if len(set(long)) < len(long):
         raise NotRead(f"a tile of shape {shape(axes)}, which has one axis twice")
