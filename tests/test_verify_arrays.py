@@ -860,3 +860,25 @@ def test_what_is_not_known_by_its_name_is_asked_for():
         verify_function(named, RMS, outputs=("dw",), g="dy", h="x")
     with pytest.raises(TypeError, match="program: got int"):
         verify_function(3, RMS)
+
+
+FUNCTIONAL = """
+import torch.nn.functional as F
+
+
+def forward(x, weight, bias, eps):
+    return F.layer_norm(x, x.shape[-1:], weight, bias, eps)
+
+
+def of_its_own_eps(x, weight):
+    return F.rms_norm(x, x.shape[-1:], weight)
+"""
+
+
+def test_the_norms_of_torch_are_their_definitions(torch):
+    functions = of_source(FUNCTIONAL)
+    assert verify_function(functions["forward"], LAYER).kind == PROVED
+    verdict = verify_function(functions["of_its_own_eps"], RMS, run=False)
+    assert verdict.kind == NOT_READ and verdict.line
+    verdict = verify_function(FUNCTIONAL, RMS, outputs=("y",), name="forward")
+    assert verdict.kind == REFUTED, verdict
