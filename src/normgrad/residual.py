@@ -33,11 +33,13 @@ Norm = LayerNorm | RMSNorm
 
 
 def _callables(name, values):
-    if not isinstance(values, Iterable):
+    try:
+        iterator = iter(values)
+    except TypeError as error:
         raise TypeError(
             f"{name}: got {type(values).__name__}, needs a sequence of callables"
-        )
-    values = list(values)
+        ) from error
+    values = list(iterator)
     for index, value in enumerate(values):
         if not callable(value):
             kind = type(value).__name__

@@ -1,8 +1,8 @@
 """Bring your own norm: the package derives, proves and writes what a layer of rows needs, from its definitions.
 
-Modules in the order of reading: layer (what definitions say), naming (what stands within a line), backward (lines of
-the gradients), program (what is read, saved and computed again), kernel_source (two Triton kernels as text), read_back
-(what the text stores, proved), call and launch (torch), operator (`Fused`), gated_layers (two layers made so), gated
+Modules in the order of reading: layer (what definitions say), steps (names for what stands within a line), backward
+(lines of the gradients), program (what is saved and computed again), kernel_source (two Triton kernels as text),
+read_back (what the text stores, proved), launch (torch), operator (`Fused`), gated_layers (two layers made so), gated
 (gated_rms_norm, which runs their text as it was written into gated_kernels and gated_torch, and needs no SymPy).
 """
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import subprocess
 import sys
-import tempfile
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import asdict, astuple, replace
 
 from ..dtypes import NAMES
 from .launch import Programs
@@ -34,18 +31,15 @@ def compile_kernels(
             )
     if not isinstance(columns, int) or columns < 1:
         raise ValueError(f"columns: got {columns!r}, needs an int from 1 on")
-    programs = replace(programs, forward=None, backward=None, kernels=None)
-    with tempfile.TemporaryDirectory() as folder:
-        job = Path(folder) / "job"
-        job.write_bytes(pickle.dumps((programs, text, target, dtype, columns)))
-        # a process that has imported triton to interpret cannot compile
-        environment = {
-            **os.environ,
-            "TRITON_INTERPRET": "0",
-            "TRITON_CACHE_DIR": folder,
-        }
-        command = [sys.executable, "-m", "normgrad.fused.compiled", str(job)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    named = replace(programs, forward=None, backward=None, kernels=None)
+    # a process that has imported triton to interpret cannot compile
+    done = subprocess.run(
+        [sys.executable, "-m", "normgrad.fused.compiled"],
+        input=json.dumps((astuple(named), text, target, dtype, columns)),
+        env={**os.environ, "TRITON_INTERPRET": "0"},
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
         raise RuntimeError(
             f"{programs.name} does not compile for {target}: {done.stderr.strip().splitlines()[-1]}"
@@ -53,7 +47,7 @@ def compile_kernels(
     return [Record(**fields) for fields in json.loads(done.stdout)]
 
 
-def _records(programs, text, target, dtype, columns):
+def _records(fields, text, target, dtype, columns):
     import torch
 
     from ..bench.compile import record
@@ -62,6 +56,7 @@ def _records(programs, text, target, dtype, columns):
     from .kernel_source import kernels_of
 
     narrow = getattr(torch, dtype)
+    programs = launch.Programs(*fields)
     programs = replace(programs, kernels=kernels_of(programs.name, text))
 
     def matrix():
@@ -91,4 +86,4 @@ def _records(programs, text, target, dtype, columns):
 
 
 if __name__ == "__main__":
-    print(json.dumps(_records(*pickle.loads(Path(sys.argv[1]).read_bytes()))))
+    print(json.dumps(_records(*json.load(sys.stdin))))

@@ -181,14 +181,18 @@ def check_memory(name: str, t: Tensor) -> None:
 
 
 def check_tensors(
-    input: Tensor, *, name: str = "input", shared: bool = False, **others: Tensor | None
+    input: Tensor,
+    *,
+    name: str = "input",
+    shared: bool = False,
+    **further: Tensor | None,
 ) -> None:
     """Floating-point tensors on one device, or an error that names the argument, what it got and what it needs.
 
     Args:  shared: whether all of them may be DTensors on one mesh
     """
     first, shared = name, shared and is_distributed(input)
-    for name, t in ((first, input), *others.items()):
+    for name, t in ((first, input), *further.items()):
         if t is None and name != first:
             continue
         if shared:
@@ -259,13 +263,13 @@ def rows(per_head, *tensors):
     else:
         split = min(
             range(len(shape) - 1),
-            key=lambda place: sum(not _merges(t, place) for t in there),
+            key=lambda axis: sum(not _merges(t, axis) for t in there),
         )
     lead = (math.prod(shape[split:-1]),)
     if split or per_head:
         lead = (math.prod(shape[:split]), *lead)
-    wanted = (*lead, shape[-1])
-    return [t if t is None or t.shape == wanted else t.reshape(wanted) for t in tensors]
+    sizes = (*lead, shape[-1])
+    return [t if t is None or t.shape == sizes else t.reshape(sizes) for t in tensors]
 
 
 def _merges(t, split):

@@ -4,7 +4,7 @@ dx = rstd * (wdy - c2 - x_hat * c1) is written down in more than one place. Norm
 
     the backend's kernels   where nobody asks for a graph of the gradient: `_input_gradient` in torch_ops/rows.py,
                             `input_gradient` in triton_kernels/arithmetic.py, `backward` in numba_kernels/kernels.py
-    differentiable.vjp      where the gradient may be differentiated again (create_graph, torch.func): from the inputs,
+    differentiable.vjp      where the gradient may be differentiated again (create_graph): from the inputs,
                             so that second and higher derivatives are right; and where cotangents come in a batch
                             (is_grads_batched, vmap) or a tracer writes the backward down, which see no kernel
     neither                 where no cotangent of y arrives: dx is dresidual_out
@@ -55,7 +55,7 @@ class Normalize(torch.autograd.Function):
             _cotangent("dresidual_out", dresidual_out),
         )
         p, weight, mean, rstd = ctx.saved_tensors
-        wanted = [
+        grad_dtypes = [
             dtype if need else None
             for dtype, need in zip(ctx.dtypes, ctx.needs_input_grad, strict=False)
         ]
@@ -73,9 +73,9 @@ class Normalize(torch.autograd.Function):
         else:
             arguments = (*rows(per_head, dy, dresidual_out, p), weight, mean, rstd)
             options = {"portable_sums": ctx.options.portable_sums, "per_head": per_head}
-            grads = ctx.kernels.backward(*arguments, ctx.spec, wanted, **options)
+            grads = ctx.kernels.backward(*arguments, ctx.spec, grad_dtypes, **options)
             return *_one_or_two(p.shape, *grads[:2]), *grads[2:], None, None, None
-        needed = zip((dx, dresidual, dw, db), wanted, strict=True)
+        needed = zip((dx, dresidual, dw, db), grad_dtypes, strict=True)
         grads = [
             grad.to(dtype) if dtype is not None and grad is not None else None
             for grad, dtype in needed

@@ -61,15 +61,15 @@ def by_rows(
     from torch.distributed.tensor import DTensor, Partial, Replicate
 
     whole, mesh = Replicate(), input.device_mesh
-    placements = [one if one.is_shard() and one.dim % input.dim() < input.dim() - axes else whole
-                  for one in input.placements]  # fmt: skip
-    of_sums = [whole if one == whole else Partial() for one in placements]
+    placements = [placement if placement.is_shard() and placement.dim % input.dim() < input.dim() - axes else whole
+                  for placement in input.placements]  # fmt: skip
+    of_sums = [whole if placement == whole else Partial() for placement in placements]
 
-    def local(t, wanted, gradient):
+    def local(t, split, gradient):
         if t is None:
             return None
-        if list(t.placements) != wanted:
-            t = t.redistribute(placements=wanted)
+        if list(t.placements) != split:
+            t = t.redistribute(placements=split)
         return finished(t.to_local(grad_placements=gradient))
 
     everywhere = [whole] * mesh.ndim

@@ -96,28 +96,28 @@ def prepare(
            the spec, or OF_SPEC; the rest as normgrad.add_normalize
     """
     tensors = (input, residual, weight, bias)
-    others = (normalized_shape, eps, weight_offset, heads, backend)
-    others += (out_dtype, residual_dtype, round_residual, portable_sums)
+    settings = (normalized_shape, eps, weight_offset, heads, backend)
+    settings += (out_dtype, residual_dtype, round_residual, portable_sums)
     if is_traced(input):
-        return _checked(spec, *tensors, *others)
+        return _checked(spec, *tensors, *settings)
     # 1, 1.0 and True are equal, and not each of them is allowed.
-    key = [spec, *others, *map(type, others)]
+    key = [spec, *settings, *map(type, settings)]
     if isinstance(normalized_shape, tuple):
         key += map(type, normalized_shape)
     for t in tensors:
         if t is None:
             key.append(None)
         elif type(t) not in PLAIN or t.is_nested:
-            return _checked(spec, *tensors, *others)
+            return _checked(spec, *tensors, *settings)
         else:
             key += (t.dtype, t.shape, t.device, t.layout)
     key = tuple(key)
     try:
         call = _calls.get(key)
     except TypeError:  # a list, or a size that is a symbol
-        return _checked(spec, *tensors, *others)
+        return _checked(spec, *tensors, *settings)
     if call is None:
-        call = _checked(spec, *tensors, *others)
+        call = _checked(spec, *tensors, *settings)
         if all(_has_numbers(t) for t in tensors):
             if len(_calls) >= MOST_CALLS:
                 _calls.clear()

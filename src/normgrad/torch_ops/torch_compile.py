@@ -39,9 +39,9 @@ FOUR = "(Tensor, Tensor, Tensor, Tensor)"
 SPEC_FIELDS = len(fields(NormSpec))
 
 
-def scalars_of(one) -> tuple:
+def scalars_of(record) -> tuple:
     """The fields of a spec or of options, in the order of the schema; dataclasses.astuple not every compiler traces."""
-    return tuple(getattr(one, field.name) for field in fields(one))
+    return tuple(getattr(record, field.name) for field in fields(record))
 
 
 def _given(scalars):
@@ -150,38 +150,38 @@ class _Operator:
 )
 def backward(dy, dresidual_out, p, weight, mean, rstd, *scalars):
     """(dx, dresidual, dw, db) of rows p, (M, N) or (M, H, N); empty what is not wanted or, dresidual, would be dx."""
-    spec, wanted, portable_sums, per_head, backend = _asked(scalars)
+    spec, dtypes, portable_sums, per_head, backend = _asked(scalars)
     kernels = kernels_of(backend, p.device)
     arguments = (dy, dresidual_out, p, weight, mean, rstd, spec)
     grads = kernels.backward(
-        *arguments, wanted, portable_sums=portable_sums, per_head=per_head
+        *arguments, dtypes, portable_sums=portable_sums, per_head=per_head
     )
     return tuple(
-        p.new_empty(0) if grad is None else grad for grad in _distinct(wanted, grads)
+        p.new_empty(0) if grad is None else grad for grad in _distinct(dtypes, grads)
     )
 
 
 @backward.register_fake
 def _(dy, dresidual_out, p, weight, mean, rstd, *scalars):
-    _, wanted, _, per_head, _ = _asked(scalars)
+    _, dtypes, _, per_head, _ = _asked(scalars)
     vector = p.shape[-1 - per_head :]
     shapes = (p.shape, p.shape, vector, vector)
-    made = zip(shapes, _distinct(wanted, wanted), strict=True)
+    outputs = zip(shapes, _distinct(dtypes, dtypes), strict=True)
     return tuple(
         p.new_empty(0) if dtype is None else p.new_empty(shape, dtype=dtype)
-        for shape, dtype in made
+        for shape, dtype in outputs
     )
 
 
 def _asked(scalars):
-    """(spec, wanted, portable_sums, per_head, backend) from the scalars of normgrad::backward."""
+    """(spec, dtypes, portable_sums, per_head, backend) from the scalars of normgrad::backward."""
     return NormSpec(*scalars[:SPEC_FIELDS]), scalars[SPEC_FIELDS:-3], *scalars[-3:]
 
 
-def _distinct(wanted, grads):
+def _distinct(dtypes, grads):
     """The gradients without the dresidual that is dx: the outputs of an operator may not share memory."""
     dx, dresidual, dw, db = grads
-    return dx, None if wanted[0] == wanted[1] else dresidual, dw, db
+    return dx, None if dtypes[0] == dtypes[1] else dresidual, dw, db
 
 
 def _open_transforms() -> int:
