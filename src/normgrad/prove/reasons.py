@@ -72,7 +72,8 @@ def taken(e: Expr, defs: Defs) -> Expr:
 
     def local(node):
         f, v = node.args[:2]
-        return resolve(Partial(defs.body(f) if f in defs else f, v))
+        body = defs.body(f) if f in defs else f
+        return resolve(Partial(body, v))
 
     return everywhere(e, Local, local)
 

@@ -71,7 +71,8 @@ def in_names(e: Expr, *names: Symbol | IndexedBase) -> Expr:
     claim = Claim()
     ((shown, _),) = typed_arguments(sys._getframe(1), (e, *names), local)[:1]
     with in_one_line():
-        e = claim.read("e", e if shown is None else shown)
+        e = e if shown is None else shown
+        e = claim.read("e", e)
         for name in names:
             claim(head(name))
         return claim.back(in_short(e, claim.defs))

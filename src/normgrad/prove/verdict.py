@@ -194,7 +194,8 @@ class Verdict:
         return [words, *points]
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return bundle(self, REFUTED if self.refuting else PROVED, self.seconds)
+        kind = REFUTED if self.refuting else PROVED
+        return bundle(self, kind, self.seconds)
 
 
 def _equated(lines):

@@ -198,8 +198,8 @@ class ArrayCode(Code):
         if not absent:
             letters = {letter: last for letter, _, last in e.limits}
             return self._reduced("sum", e.function, letters)
-        body = self.code(Sum(e.function, *present) if present else e.function)
-        return f"({' * '.join(map(str, absent))} * {body})"
+        body = Sum(e.function, *present) if present else e.function
+        return f"({' * '.join(map(str, absent))} * {self.code(body)})"
 
     def _largest(self, e):
         body, letter, last = e.args

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from sympy import (
     Abs,
     Add,
+    Dummy,
     Expr,
     Ge,
     Gt,
@@ -17,14 +18,16 @@ from sympy import (
     Ne,
     Pow,
     S,
+    Symbol,
     evaluate,
     log,
+    preorder_traversal,
     sign,
     sympify,
 )
 
 from .calculus import free_letters, resolve
-from .definitions import Defs, numbered
+from .definitions import Defs
 from .normal_form import Root, nf, split_content
 from .notation import Partial, indices_of, name_of
 from .opaque import Opaque
@@ -110,8 +113,11 @@ def _add(conditions, base, relation, defs):
     core = _core(form)
     if relation == Ne and core.could_extract_minus_sign():
         core = nf(-core)
-    # bound letters are fresh ones whenever a derivative is taken
-    conditions.setdefault((numbered(core), relation), relation(_fold(base, defs), 0))
+    # letters are fresh ones whenever a derivative is taken, those of a part of a sum as well
+    letters = [part for part in preorder_traversal(core) if isinstance(part, Dummy)]
+    names = {letter: Symbol(f"_{n}") for n, letter in enumerate(dict.fromkeys(letters))}
+    key = core.xreplace(names), relation
+    conditions.setdefault(key, relation(_fold(base, defs), 0))
 
 
 def _needed(base, exponent):

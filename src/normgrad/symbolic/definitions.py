@@ -138,7 +138,8 @@ class Defs:
 
         def held(local):
             f, v, names = local.args
-            names = self._held(self.line(f)[1] if f in self else f, v) or names
+            formula = self.line(f)[1] if f in self else f
+            names = self._held(formula, v) or names
             return Local(f, v, names) if names else Partial(f, v)
 
         e = sympify(e)

@@ -81,7 +81,8 @@ def _nf(e):
 def _generator(e):
     """The normal form of a sum, a root or a reciprocal; remembered, since the terms of a product share them."""
     if isinstance(e, Root | Reciprocal):
-        return power(_nf(e.args[0]), S.Half if isinstance(e, Root) else S.NegativeOne)
+        exponent = S.Half if isinstance(e, Root) else S.NegativeOne
+        return power(_nf(e.args[0]), exponent)
     fresh = {limit[0]: _letter() for limit in e.limits}
     body = _nf(e.function.xreplace(fresh))
     for r, first, last in e.limits:
@@ -226,10 +227,8 @@ def _in_order(limits, product):
 
 def _ranked(keys):
     """For every letter, twice the number of letters with a lesser key."""
-    return {
-        letter: 2 * sum(smaller < key for smaller in keys.values())
-        for letter, key in keys.items()
-    }
+    ordered = sorted(keys.values())
+    return {letter: 2 * ordered.index(key) for letter, key in keys.items()}
 
 
 def _seen_from(product, letter, ranks):

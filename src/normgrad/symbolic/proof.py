@@ -80,7 +80,8 @@ class NotProved(Exception):
         self.where, self.why = where, why
         verdict = f"refuted {counterexample}" if counterexample else f"undecided: {why}"
         text = f"{' = '.join(lettered(lhs, rhs))} is {verdict}"
-        super().__init__(f"{where}: {text}" if where else text)
+        text = f"{where}: {text}" if where else text
+        super().__init__(text)
 
 
 @dataclass(frozen=True)

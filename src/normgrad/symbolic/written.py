@@ -197,7 +197,8 @@ def _names(e: Basic) -> set:
         return {e}.union(*map(_names, e.shape or ()))
     if isinstance(e, Symbol):
         return {e}
-    names = set().union(*map(_names, e.args[:2] if isinstance(e, Local) else e.args))
+    parts = e.args[:2] if isinstance(e, Local) else e.args
+    names = set().union(*map(_names, parts))
     return names | {(FUNCTION, e.letter)} if isinstance(e, Opaque) else names
 
 
