@@ -14,6 +14,10 @@ ALSO = {
     "dw and db exchanged": {"db-is-dw"},
     "the mean of absolute values": {"eps-placement"},
     "one-pass variance": {"digits-lost"},
+    "one pass": {"digits-lost"},
+    "one pass, clamped at 0": {"digits-lost"},
+    "one pass, divided last": {"digits-lost"},
+    "one pass by einsum": {"digits-lost"},
     "saves x_hat and rstd": {"saves-too-much"},
 }
 # What a report says where it has no name.
