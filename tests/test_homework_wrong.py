@@ -14,6 +14,12 @@ ALSO = {
     "dw and db exchanged": {"db-is-dw"},
     "the mean of absolute values": {"eps-placement"},
     "one-pass variance": {"digits-lost"},
+    "one pass": {"digits-lost"},
+    "one pass, clamped at 0": {"digits-lost"},
+    "one pass, divided last": {"digits-lost"},
+    "one pass by einsum": {"digits-lost"},
+    "a shift of 10000": {"digits-lost"},
+    "the mean is rounded to 16 bits": {"digits-lost"},
     "saves x_hat and rstd": {"saves-too-much"},
 }
 # What a report says where it has no name.

@@ -38,14 +38,12 @@ BLOCK_NAMES = {
     LONG: "blocks of 1024 to 4 million numbers",
 }
 KEEP = "A kernel has float32: keep to it, and choose the formula."
-WIDE = [named("wide-arithmetic")]
+WIDE, LOST = [named("wide-arithmetic")], [named("digits-lost")]
 # A row of so many numbers has all digits of its variance by chance, about three times in four, and never so many rows.
 EXACT_ROWS, EXACT_LENGTH = 64, 1000
 # Half a spacing, and what deviations lose that are rounded before they are squared elsewhere.
 NEAREST = 0.5 + 0.125
 SMALLEST_SIZE = 1e-30
-# Said by the stage of rows near 0 to those of rows far from it, where its variances are right.
-NEAR = "near 0"
 
 
 def spacing(size) -> np.ndarray:
@@ -234,15 +232,7 @@ def variance_at(offset):
         if not offset:
             # Far from 0, rounding may be what is wrong for the longer rows alone.
             two_shapes(exam, [usual], longer, ("var",))
-        try:
-            trials = [usual, *longer, with_outlier(longer[0])]
-            sentence = compared(exam, trials, ("var",))
-        except Wrong as wrong:
-            if wrong.evidence and NEAR in exam.shared:
-                wrong.diagnoses = [named("digits-lost")]
-            raise
-        exam.shared[NEAR] = True
-        return sentence
+        return compared(exam, [usual, *longer, with_outlier(longer[0])], ("var",))
 
     return stage
 
@@ -265,7 +255,7 @@ def compared(exam, trials, names) -> str:
             f"{wrong} With more digits, the same steps give another {name}. The two part in line {parted['line']}: "
             f"{parted['code']}"
         )
-        raise Wrong(words, wrong.evidence) from None
+        raise Wrong(words, wrong.evidence, diagnoses=LOST) from None
 
 
 def others(exam) -> str:
