@@ -183,7 +183,7 @@
     const waiting = [...doc.math].filter((math) => math.lazyTypeset && math.lazyMarker);
     if (waiting.length === 0) return;
     if (!doc.lazyIdle) {
-      for (const {lazyMarker} of waiting.slice(0, 16)) doc.lazySet.add(lazyMarker.dataset.mjxLazy);
+      for (const {lazyMarker} of waiting.slice(0, 8)) doc.lazySet.add(lazyMarker.dataset.mjxLazy);
       doc.lazyIdle = true;
       doc.lazyProcessSet();
     }

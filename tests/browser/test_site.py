@@ -93,6 +93,17 @@ def test_listings_name_equations_by_their_numbers():
     assert [path for path, text in shown.items() if "{eq}" in text] == []
 
 
+def test_every_page_counts_its_own_equations():
+    """By its chapter in the course and by its letter elsewhere: (8.1), (8.2); (B.1)."""
+    numbers = {}
+    for entry in equations():
+        page, _, position = entry["number"].partition(".")
+        numbers.setdefault((entry["chapter"], page), []).append(int(position))
+    assert len({page for _, page in numbers}) == len(numbers)
+    for positions in numbers.values():
+        assert positions == list(range(1, len(positions) + 1))
+
+
 def test_badge_and_ledger_lead_to_each_other(read):
     """Each equation has one badge, which leads to its row of the ledger, and that to the equation."""
     texts = [(SITE / path).read_text(encoding="utf8") for path in pages()]

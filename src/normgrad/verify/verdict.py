@@ -26,7 +26,7 @@ KINDS = (PROVED, IF_ZERO, NOT_READ, WRONG, REFUTED)  # from best to worst
 SUBJECTS = {
     "": "",
     " of arguments": r"^\w+ is |^\w+ holds |: any integers of at least",
-    " of names": r"imported as|triton\.language|^\w+\(.*\) is ",
+    " of names": r"imported as|triton\.language|^\w+\([\w, ]*\) is ",
     " of the launch": r" of the grid: |^programs_\d|compiler holds$",
     " of numbers and memory": "rounding, |overlap|reads again|every program runs",
 }
@@ -92,15 +92,20 @@ class Verdict:
 
     def _repr_markdown_(self):
         claim = f": {self.claim}" if self.claim else ""
-        lines = [f"**{self.kind}**{claim}", ""]
+        lines = [f"**{self.kind}**{_plain(claim)}", ""]
         lines += [f"* `{line}`" for line in self._details]
         for name, verdict in self.outputs.items():
             details = ""
             if verdict._details != self._details:
                 details = "".join(f"; `{line}`" for line in verdict._details)
             lines.append(f"* {name}: **{verdict.kind}**{details}")
-        lines += [f"* {line}" for line in assumption_lines(self.assumptions)]
+        lines += [f"* {_plain(line)}" for line in assumption_lines(self.assumptions)]
         return "\n".join(lines)
+
+
+def _plain(text):
+    """Text for Markdown, in which ** is a power and nothing is bold."""
+    return text.replace("*", r"\*")
 
 
 def whole(
