@@ -42,9 +42,9 @@ def find(name: str) -> Mutant:
 @cache
 def folder() -> Path:
     """Where the texts of edited modules stand until the process ends."""
-    made = tempfile.TemporaryDirectory(prefix="normgrad-mutants-")
-    atexit.register(made.cleanup)
-    return Path(made.name)
+    texts = tempfile.TemporaryDirectory(prefix="normgrad-mutants-")
+    atexit.register(texts.cleanup)
+    return Path(texts.name)
 
 
 def module(source: str, text: str, name: str) -> ModuleType:
@@ -68,10 +68,10 @@ def imported(qualified, file, places=None) -> ModuleType:
     spec = importlib.util.spec_from_file_location(
         qualified, file, submodule_search_locations=places
     )
-    found = importlib.util.module_from_spec(spec)
-    sys.modules[qualified] = found
-    spec.loader.exec_module(found)
-    return found
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[qualified] = loaded
+    spec.loader.exec_module(loaded)
+    return loaded
 
 
 def package(source: str, texts: dict[str, str], name: str) -> ModuleType:
@@ -79,11 +79,11 @@ def package(source: str, texts: dict[str, str], name: str) -> ModuleType:
 
     Args:  source: the folder's path below the package; texts: {module: what to import in its place}; name: as module
     """
-    place = folder() / f"_mutant_{source}_{_slug(name)}"
-    place.mkdir(exist_ok=True)
+    copy = folder() / f"_mutant_{source}_{_slug(name)}"
+    copy.mkdir(exist_ok=True)
     for file in (PACKAGE / source).glob("*.py"):
-        (place / file.name).write_text(texts.get(file.name, file.read_text()))
-    return imported(f"normgrad.{place.name}", place / "__init__.py", [str(place)])
+        (copy / file.name).write_text(texts.get(file.name, file.read_text()))
+    return imported(f"normgrad.{copy.name}", copy / "__init__.py", [str(copy)])
 
 
 def edited_package(source: str, edits, where: str) -> dict[str, str]:

@@ -15,31 +15,31 @@ def _kind(t):
 
 
 def say(
-    found: torch.Tensor, right: torch.Tensor, mistakes: dict[str, torch.Tensor]
+    answer: torch.Tensor, right: torch.Tensor, mistakes: dict[str, torch.Tensor]
 ) -> bool:
     """Print whether numbers are right, or else which mistake they are, and return whether they are right.
 
-    Args:  found: the answer, of any kind; right: the tensor that it should be
+    Args:  answer: of any kind; right: the tensor that it should be
            mistakes: {what went wrong, in words: the numbers that this gives}
     """
-    if not isinstance(found, torch.Tensor):
-        print(f"not yet: got {type(found).__name__}, needs {_kind(right)}")
+    if not isinstance(answer, torch.Tensor):
+        print(f"not yet: got {type(answer).__name__}, needs {_kind(right)}")
         return False
-    if (found.shape, found.dtype) != (right.shape, right.dtype):
-        print(f"not yet: got {_kind(found)}, needs {_kind(right)}")
+    if (answer.shape, answer.dtype) != (right.shape, right.dtype):
+        print(f"not yet: got {_kind(answer)}, needs {_kind(right)}")
         return False
-    if torch.allclose(found, right):
+    if torch.allclose(answer, right):
         print("right")
         return True
     for words, wrong in mistakes.items():
-        if torch.allclose(found, wrong):
+        if torch.allclose(answer, wrong):
             print(f"not yet: {words}")
             return False
-    missing = ~torch.isfinite(found)
+    missing = ~torch.isfinite(answer)
     if missing.any():
         print(
-            f"not yet: {int(missing.sum())} of {found.numel()} numbers are not finite"
+            f"not yet: {int(missing.sum())} of {answer.numel()} numbers are not finite"
         )
     else:
-        print(f"not yet: off by up to {(found - right).abs().max():.2g}")
+        print(f"not yet: off by up to {(answer - right).abs().max():.2g}")
     return False

@@ -38,7 +38,7 @@ def start():
     from IPython import get_ipython
 
     transformers = get_ipython().input_transformers_post
-    transformers[:] = [each for each in transformers if not isinstance(each, Skipping)]
+    transformers[:] = [step for step in transformers if not isinstance(step, Skipping)]
     if not installed("triton"):
         transformers.append(Skipping())
 
