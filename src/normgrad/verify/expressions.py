@@ -185,7 +185,11 @@ class Expressions(Walker):
             if name == "element_ty":
                 return Dtype("float")
         if isinstance(value, Number | Index | Mask) and name == "dtype":
-            kinds = {Number: "" if self.integers else "float", Index: "integer", Mask: "boolean"}
+            kinds = {
+                Number: "" if self.integers else "float",
+                Index: "integer",
+                Mask: "boolean",
+            }
             return Dtype(kinds[type(value)])
         if isinstance(value, Number | Index) and name == "shape":
             sizes = {"R": self.places.row_block, "C": self.places.column_block or N}

@@ -285,7 +285,11 @@ class Reader(Calls):
                 after[name] = self._moved(value, turn + 1, step)
         for name in sorted(names & set(local) - set(after)):
             value = local[name]
-            if isinstance(value, Number) or isinstance(value, Index) and value.e.is_number:
+            if (
+                isinstance(value, Number)
+                or isinstance(value, Index)
+                and value.e.is_number
+            ):
                 marker = marker_of(name, turn)
                 self.sums.running.axes[marker] = value.axes
                 integer = self.number(value).integer

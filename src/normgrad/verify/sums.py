@@ -54,8 +54,8 @@ class Sums:
         try:
             return self._operate(operator, a, b)
         except NotRead:
-            named = self.running.named(a), self.running.named(b)
-            if named == (a, b):
+            named = [self.running.named(n, self.places.active) for n in (a, b)]
+            if named == [a, b]:
                 raise
             return self._operate(operator, *named)
 

@@ -68,15 +68,17 @@ class Running:
                 e = e.xreplace({self.places.columns(p): self._tile(S.One, p)})
         return plain(e.xreplace({turn: self.turn(turn) for turn in self.places.active}))
 
-    def named(self, value: Number) -> Number:
-        """A sum over the columns of an open loop's tile, in symbols for its terms; another number as it is."""
+    def named(self, value: Number, loops: list[Symbol]) -> Number:
+        """A sum over the columns of a tile of one of the loops, in symbols for its terms; another number as it is."""
         if len(value.pending) != 1 or value.share or "C" in value.axes:
             return value
         (p,) = value.pending
-        if p.place.axis != "C" or p.place.loop not in self.places.active:
+        if p.place.axis != "C" or p.place.loop not in loops:
             return value
         terms = Add.make_args(expand(value.inside))
         outside = Add(*[term for term in terms if held(term)])
+        if p.place.past and expand(value.parts[COLUMN] - outside) != 0:
+            return value
         e = outside + self._tile(value.inside - outside, p.place)
         return Number((e, e, nan, nan), value.axes, value.places)
 
@@ -85,7 +87,9 @@ class Running:
         added = S.Zero
         for term in Add.make_args(expand(e)):
             coefficient, body = term.as_independent(place.symbol, as_Add=False)
-            if held(body) or any("C" in self.axes.get(s, ()) for s in held(coefficient)):
+            if held(body) or any(
+                "C" in self.axes.get(s, ()) for s in held(coefficient)
+            ):
                 raise NotRead(f"a sum over lanes of {HELD}")
             pending = (Pending(place, place.cover),)
             number = Number((body, S.Zero, nan, nan), pending=pending)
@@ -154,7 +158,7 @@ class Running:
         columns = {p.symbol for p in self.places.found() if p.axis == "C"}
         if len(pending) != 1 or lanes != {"C" in value.axes}:
             raise NotRead(f"sums of different tiles in {HELD}")
-        if any(factor.free_symbols & columns for factor in coefficients.values()):
+        if any(times.free_symbols & columns for times in coefficients.values()):
             raise NotRead(f"a sum in {HELD} is multiplied by what differs in its terms")
         ((p,),) = pending
         if constant != 0:  # a share of it for each of the tiles
@@ -162,9 +166,9 @@ class Running:
                 raise NotRead(f"a sum over lanes of {HELD}, past the end")
             constant = _regular(constant / (p.cover[1] - p.cover[0] + 1))
         parts = [constant, S.Zero]
-        for number, factor in zip(numbers, coefficients.values(), strict=True):
+        for number, times in zip(numbers, coefficients.values(), strict=True):
             for part in (INSIDE, COLUMN):
-                parts[part] += expand(factor * number.parts[part])
+                parts[part] += expand(times * number.parts[part])
         places = _rows(value, *numbers)
         return Number((*parts, nan, nan), value.axes, places, (p,))
 
@@ -220,7 +224,7 @@ class Running:
         Args:  sums: {name: what it holds after the loop} of the others; some of them count
         """
         (m0, m1, m), (s0, s1, s) = (names[name] for name in pair)
-        m1, s1 = self.named(m1), self.named(s1)
+        m1, s1 = self.named(m1, [turn]), self.named(s1, [turn])
         made, symbols = self.turn(turn), {name: names[name][2] for name in sums}
         c = fraction(cancel(m1.inside.diff(m)))[0]
         moving = held(c) | {p.symbol for p in self.places.found()} & c.free_symbols
@@ -230,20 +234,24 @@ class Running:
             return {}
 
         def count(part, turns, values):
-            counts = {symbols[name]: value.parts[part] for name, value in values.items()}
+            counts = {
+                symbols[name]: value.parts[part] for name, value in values.items()
+            }
             return c.xreplace({made: turns, **counts})
 
         def products(part, c, m, s):
             return c * m.parts[part], s.parts[part] + c * m.parts[part] ** 2
 
         starts = {name: names[name][0] for name in sums}
-        ends = {name: self.named(names[name][1]) for name in sums}
+        ends = {name: self.named(names[name][1], [turn]) for name in sums}
         lanes = INSIDE, COLUMN
         first = [products(p, count(p, S.Zero, starts), m0, s0) for p in lanes]
         after = [products(p, count(p, made + 1, ends), m1, s1) for p in lanes]
         totals, place = [], m1.place("C")
         for before, *parts in zip((c * m, s + c * m**2), *after, *first, strict=True):
-            added = [part if part is nan else cancel(part - before) for part in parts[:2]]
+            added = [
+                part if part is nan else cancel(part - before) for part in parts[:2]
+            ]
             if place is not None and not place.past:
                 added[COLUMN] = S.Zero
             if held(*added) - set(self.terms):
