@@ -285,15 +285,12 @@ class Reader(Calls):
                 after[name] = self._moved(value, turn + 1, step)
         for name in sorted(names & set(local) - set(after)):
             value = local[name]
-            if (
-                isinstance(value, Number)
-                or isinstance(value, Index)
-                and value.e.is_number
-            ):
+            if isinstance(value, Index) and value.e.is_number and not value.axes:
+                value = self.number(value)
+            if isinstance(value, Number):
                 marker = marker_of(name, turn)
                 self.sums.running.axes[marker] = value.axes
-                integer = self.number(value).integer
-                local[name] = Number((marker,) * 4, value.axes, integer=integer)
+                local[name] = Number((marker,) * 4, value.axes, integer=value.integer)
             else:
                 del local[name]
         return after

@@ -15,7 +15,7 @@ from itertools import permutations
 from sympy import Add, Expr, S, Symbol, cancel, expand, factor, fraction, nan
 
 from ..symbolic.signs import is_nonnegative, is_positive
-from .values import COLUMN, INSIDE, NotRead, Number, Pending, plain
+from .values import COLUMN, INSIDE, NotRead, Number, Pending, merged, plain
 
 HELD = "what a loop carries"
 
@@ -122,6 +122,8 @@ class Running:
 
     def gathered(self, value: Number) -> Number:
         """What is to be added up over lanes, as a sum that lacks no more than these."""
+        if not value.complete:
+            raise NotRead(f"a sum over lanes of {HELD}, and of another sum")
         place = value.place("C")
         if place is not None and place.past and place.loop in self.places.active:
             if value.parts[COLUMN] != 0:
@@ -212,7 +214,8 @@ class Running:
                 raise NotRead(f"{name}: each turn adds what is no term of a sum")
             value = self._total(sums, rest, value)
             value = replace(value, parts=tuple(symbol + part for part in value.parts))
-        if not value.pending and not value.places and all(e.is_number for e in added):
+        steady = not value.places and value.complete and start.complete
+        if steady and all(part.is_number for part in added):
             if turns.is_nonnegative and not turns.free_symbols & set(self.places.loops):
                 parts = zip(start.parts, added, strict=True)
                 return replace(start, parts=tuple(a + turns * b for a, b in parts))
@@ -225,25 +228,26 @@ class Running:
         """
         (m0, m1, m), (s0, s1, s) = (names[name] for name in pair)
         m1, s1 = self.named(m1, [turn]), self.named(s1, [turn])
-        made, symbols = self.turn(turn), {name: names[name][2] for name in sums}
-        c = fraction(cancel(m1.inside.diff(m)))[0]
+        c, made = fraction(cancel(m1.inside.diff(m)))[0], self.turn(turn)
+        symbols = {n: names[n][2] for n in sums if names[n][2] in c.free_symbols}
+        starts = {name: names[name][0] for name in symbols}
+        ends = {name: self.named(names[name][1], [turn]) for name in symbols}
+        numbers = [m0, m1, s0, s1, *starts.values(), *ends.values()]
         moving = held(c) | {p.symbol for p in self.places.found()} & c.free_symbols
         if not moving or not moving <= {made, *symbols.values()}:
             return {}
-        if not turns.is_nonnegative:
+        if not turns.is_nonnegative or not all(n.complete for n in numbers):
             return {}
 
         def count(part, turns, values):
-            counts = {
-                symbols[name]: value.parts[part] for name, value in values.items()
+            state = {
+                symbol: values[name].parts[part] for name, symbol in symbols.items()
             }
-            return c.xreplace({made: turns, **counts})
+            return c.xreplace({made: turns, **state})
 
         def products(part, c, m, s):
             return c * m.parts[part], s.parts[part] + c * m.parts[part] ** 2
 
-        starts = {name: names[name][0] for name in sums}
-        ends = {name: self.named(names[name][1], [turn]) for name in sums}
         lanes = INSIDE, COLUMN
         first = [products(p, count(p, S.Zero, starts), m0, s0) for p in lanes]
         after = [products(p, count(p, made + 1, ends), m1, s1) for p in lanes]
@@ -258,9 +262,14 @@ class Running:
                 return {}
             value = (*[m + part for part in added], nan, nan)
             start = (*parts[2:], S.Zero, S.Zero)
-            carried = replace(m0, parts=start), replace(m1, parts=value), m
+            carried = (
+                replace(m0, parts=start, places=merged(m0, s0)),
+                replace(m1, parts=value, places=merged(m1, s1, *ends.values())),
+                m,
+            )
             totals.append(self._sum(pair[0], *carried, turn, turns))
-        for name, total in sums.items():
+        for name in symbols:
+            total = sums[name]
             if total.pending:
                 sums[name] = self._symbolic(self._standing(total), total.axes, [total])
         c = count(INSIDE, turns, sums)
