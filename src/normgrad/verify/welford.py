@@ -9,13 +9,16 @@ once c m is P and s is Q - c m^2. That is so for c = 0, too, as in a lane withou
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from itertools import permutations
+from operator import truediv
 
 from sympy import Add, Expr, S, Symbol, cancel, expand, factor, fraction, nan
 
 from ..symbolic.signs import is_nonnegative, is_positive
-from .values import COLUMN, INSIDE, NotRead, Number, Pending, merged, plain
+from .domain import DIVISOR
+from .values import COLUMN, INSIDE, NotRead, Number, Pending, apply, plain
 
 HELD = "what a loop carries"
 
@@ -154,25 +157,27 @@ class Running:
 
     def _total(self, coefficients, constant, value):
         """Sums over the same tiles, and a constant in each lane, with the axes and rows of a value."""
-        numbers = [self.terms[symbol] for symbol in coefficients]
-        pending = {number.pending for number in numbers}
-        lanes = {"C" in number.axes for number in numbers}
-        columns = {p.symbol for p in self.places.found() if p.axis == "C"}
-        if len(pending) != 1 or lanes != {"C" in value.axes}:
-            raise NotRead(f"sums of different tiles in {HELD}")
-        if any(times.free_symbols & columns for times in coefficients.values()):
-            raise NotRead(f"a sum in {HELD} is multiplied by what differs in its terms")
-        ((p,),) = pending
+        terms = [(self.terms[symbol], times) for symbol, times in coefficients.items()]
+        number, (p,) = terms[0][0], terms[0][0].pending
         if constant != 0:  # a share of it for each of the tiles
             if p.place.past:
                 raise NotRead(f"a sum over lanes of {HELD}, past the end")
-            constant = _regular(constant / (p.cover[1] - p.cover[0] + 1))
-        parts = [constant, S.Zero]
-        for number, times in zip(numbers, coefficients.values(), strict=True):
+            share = _regular(constant / (p.cover[1] - p.cover[0] + 1))
+            terms.append((replace(number, parts=(S.One, S.Zero, nan, nan)), share))
+        parts = [S.Zero, S.Zero]
+        for number, times in terms:
+            lanes = ("C" in number.axes) == ("C" in value.axes)
+            if number.pending != (p,) or not lanes or self._moves(times, "C"):
+                raise NotRead(f"sums of different tiles in {HELD}")
             for part in (INSIDE, COLUMN):
                 parts[part] += expand(times * number.parts[part])
-        places = _rows(value, *numbers)
+        places = _rows(value, *[number for number, _ in terms])
         return Number((*parts, nan, nan), value.axes, places, (p,))
+
+    def _moves(self, e, axes):
+        """Whether an expression depends on a row or column that an index runs through."""
+        moving = {p.symbol for p in self.places.found() if p.axis in axes}
+        return bool(moving & e.free_symbols)
 
     # after a loop
 
@@ -196,7 +201,8 @@ class Running:
             raise NotRead(f"a division by {HELD}, which may be 0")
         pairs = {}
         for pair in permutations(reasons, 2):
-            pairs |= self._pair(pair, names, sums, turn, turns)
+            with suppress(NotRead):
+                pairs |= self._pair(pair, names, sums, turn, turns)
         for name in reasons.keys() - pairs.keys():
             if held(*names[name][1].parts) & {symbol for *_, symbol in names.values()}:
                 raise reasons[name]
@@ -222,72 +228,55 @@ class Running:
         return self.sums.added_up(name, start, value, symbol, turn)
 
     def _pair(self, pair, names, sums, turn, turns):
-        """{name: what it holds after the loop} of a mean and a sum of squares; empty where they are none.
+        """{name: what it holds after the loop} of a mean and a sum of squares; NotRead where they are none.
 
         Args:  sums: {name: what it holds after the loop} of the others; some of them count
         """
-        (m0, m1, m), (s0, s1, s) = (names[name] for name in pair)
-        m1, s1 = self.named(m1, [turn]), self.named(s1, [turn])
-        c, made = fraction(cancel(m1.inside.diff(m)))[0], self.turn(turn)
-        symbols = {n: names[n][2] for n in sums if names[n][2] in c.free_symbols}
-        starts = {name: names[name][0] for name in symbols}
-        ends = {name: self.named(names[name][1], [turn]) for name in symbols}
-        numbers = [m0, m1, s0, s1, *starts.values(), *ends.values()]
-        moving = held(c) | {p.symbol for p in self.places.found()} & c.free_symbols
-        if not moving or not moving <= {made, *symbols.values()}:
-            return {}
-        if not turns.is_nonnegative or not all(n.complete for n in numbers):
-            return {}
+        starts = {name: start for name, (start, *_) in names.items()}
+        ends = {name: self.named(end, [turn]) for name, (_, end, _) in names.items()}
+        m, s = (names[name][2] for name in pair)
+        c, made = fraction(cancel(ends[pair[0]].inside.diff(m)))[0], self.turn(turn)
+        counts = {n: names[n][2] for n in sums if names[n][2] in c.free_symbols}
+        counted = bool(held(c)) and held(c) <= {made, *counts.values()}
+        if not counted or self._moves(c, "RC") or not turns.is_nonnegative:
+            raise NotRead(f"{pair[0]} is no running mean")
 
-        def count(part, turns, values):
-            state = {
-                symbol: values[name].parts[part] for name, symbol in symbols.items()
-            }
-            return c.xreplace({made: turns, **state})
+        def count(turns, parts):
+            symbols = dict(zip(counts.values(), parts, strict=True))
+            return c.xreplace({made: turns, **symbols})
 
-        def products(part, c, m, s):
-            return c * m.parts[part], s.parts[part] + c * m.parts[part] ** 2
-
-        lanes = INSIDE, COLUMN
-        first = [products(p, count(p, S.Zero, starts), m0, s0) for p in lanes]
-        after = [products(p, count(p, made + 1, ends), m1, s1) for p in lanes]
-        totals, place = [], m1.place("C")
-        for before, *parts in zip((c * m, s + c * m**2), *after, *first, strict=True):
-            added = [
-                part if part is nan else cancel(part - before) for part in parts[:2]
-            ]
-            if place is not None and not place.past:
-                added[COLUMN] = S.Zero
-            if held(*added) - set(self.terms):
-                return {}
-            value = (*[m + part for part in added], nan, nan)
-            start = (*parts[2:], S.Zero, S.Zero)
-            carried = (
-                replace(m0, parts=start, places=merged(m0, s0)),
-                replace(m1, parts=value, places=merged(m1, s1, *ends.values())),
-                m,
+        def product(power, turns, values):
+            """c m, or s + c m^2, after so many turns."""
+            return apply(
+                lambda m, s, *n: (power - 1) * s + count(turns, n) * m**power,
+                *[values[name] for name in (*pair, *counts)],
             )
-            totals.append(self._sum(pair[0], *carried, turn, turns))
-        for name in symbols:
-            total = sums[name]
-            if total.pending:
-                sums[name] = self._symbolic(self._standing(total), total.axes, [total])
-        c = count(INSIDE, turns, sums)
-        complete = all(total.complete for total in totals) and is_positive(c)
-        if complete:
-            p, q = (total.inside for total in totals)
-        else:
-            p, q = map(self._standing, totals)
-        results = {}
-        for name, e in zip(pair, (p / c, q - p**2 / c), strict=True):
-            if not complete:
-                symbol = Symbol(f"{name}_before_end_of_{turn}", real=True)
-                self.rules[symbol], self.axes[symbol] = e, m0.axes
-                e = symbol
-            results[name] = self._symbolic(e, m0.axes, totals)
+
+        totals = []
+        for power in (1, 2):
+            before = m - (power - 1) * s - c * m**power
+            end = product(power, made + 1, ends)
+            end = apply(lambda e, before=before: cancel(e + before), end)
+            start = product(power, S.Zero, starts)
+            totals.append(self._sum(pair[0], start, end, m, turn, turns))
+        sums |= {name: self._symbolic(sums[name]) for name in counts}
+        p, q = map(self._symbolic, totals)
+        numbers = [sums[name] for name in counts]
+        c = apply(lambda p, *n: count(turns, n), p, *numbers)
+        mean = apply(truediv, p, c)
+        results = {pair[0]: mean, pair[1]: apply(lambda q, p, m: q - p * m, q, p, mean)}
+        if not held(mean.inside):
+            self.sums.needs(c, DIVISOR)
+            return results
+        for name, value in results.items():
+            symbol = Symbol(f"{name}_before_end_of_{turn}", real=True)
+            self.rules[symbol], self.axes[symbol] = value.inside, value.axes
+            results[name] = replace(value, parts=(symbol, symbol, nan, nan))
         return results
 
-    @staticmethod
-    def _symbolic(e, axes, sums):
-        """A number that stands for sums."""
-        return Number((e, e, nan, nan), axes, _rows(*sums))
+    def _symbolic(self, total):
+        """A sum as a symbol, where it is not complete."""
+        if total.complete:
+            return total
+        symbol = self._standing(total)
+        return Number((symbol, symbol, nan, nan), total.axes, _rows(total))
