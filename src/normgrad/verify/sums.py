@@ -191,6 +191,8 @@ class Sums:
         def added(part: Expr) -> Expr:
             if part is nan or part == 0:
                 return part
+            if not part.has(p.place.symbol):
+                return size * part
             return total(size, lambda r: part.xreplace({p.place.symbol: r}))
 
         inside, column, row, corner = value.parts

@@ -262,11 +262,11 @@ class Running:
         sums |= {name: self._symbolic(sums[name]) for name in counts}
         p, q = map(self._symbolic, totals)
         numbers = [sums[name] for name in counts]
-        c = apply(lambda p, *n: count(turns, n), p, *numbers)
-        mean = apply(truediv, p, c)
+        number = apply(lambda p, *n: count(turns, n), p, *numbers)
+        mean = apply(truediv, p, number)
         results = {pair[0]: mean, pair[1]: apply(lambda q, p, m: q - p * m, q, p, mean)}
         if not held(mean.inside):
-            self.sums.needs(c, DIVISOR)
+            self.sums.needs(number, DIVISOR)
             return results
         for name, value in results.items():
             symbol = Symbol(f"{name}_before_end_of_{turn}", real=True)
