@@ -77,6 +77,20 @@ MERGED = """
         count = total
     var = m2 / N
 """
+# A sum beside the mean, and the mean of all tiles but the last.
+BESIDE = LAST_APART.replace(
+    "        count +=", "        added += x\n        count +=", 1
+)
+BESIDE = BESIDE.replace(
+    "    mean = new", "    mean = new\n        added += tl.where(mask, x, 0.0)"
+)
+BESIDE = BESIDE.replace(
+    "    tiles =", "    added = tl.zeros((BLOCK,), dtype=tl.float32)\n    tiles ="
+)
+BESIDE = BESIDE.replace(
+    "    for tile in range(tiles - 1,",
+    "    first = mean\n    for tile in range(tiles - 1,",
+)
 STEP, UNDER_MASK = "m2 += (x - mean) * (x - old)", "m2 + (x - new) * (x - mean)"
 LANES = "m2 + count * (mean - mu) * (mean - mu)"
 SQUARES = "m2 + delta * (x - moved)"
@@ -94,6 +108,7 @@ RIGHT = [
     (LAST_APART, "", ""),
     (LAST_APART, "mean = tl.zeros((BLOCK,), dtype=tl.float32)", f"mean = {FULL}"),
     (LAST_APART, "mean += (x - old)", "mean += (2 * x - x - old)"),
+    (BESIDE, "tl.sum(mean * count) / N", "tl.sum(added) / N"),
     (MASKED, "", ""),
     (MASKED, "more = count + 1", "more = tl.where(mask, count + 1, count)"),
     (MASKED, "shift * shift * count", "count * (mean * mean - mu * mu)"),
@@ -168,6 +183,10 @@ WRONG = {
         ("range(0, N, BLOCK)", "range(BLOCK, N, BLOCK)"),
     ],
 }
+WRONG[BESIDE] = [
+    ("tl.sum(mean * count)", "tl.sum(first * (tiles - 1) + added)"),
+    ("tl.sum(mean * count)", "tl.sum(first * (tiles - 1)) + tl.sum(added)"),
+]
 BINDING = {
     "X": T("x"),
     "MEAN": Out("mean"),
@@ -189,7 +208,9 @@ def test_a_running_mean_and_its_squares_are_proved(loop, old, new):
     assert verdict(loop, old, new)
 
 
-@pytest.mark.parametrize("loop", WRONG, ids=["last apart", "masked", "merged"])
+@pytest.mark.parametrize(
+    "loop", WRONG, ids=["last apart", "masked", "merged", "a sum beside"]
+)
 def test_no_wrong_edit_is_proved(loop):
     for old, new in WRONG[loop]:
         result = verdict(loop, old, new)
