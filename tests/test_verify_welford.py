@@ -91,6 +91,8 @@ BESIDE = BESIDE.replace(
     "    for tile in range(tiles - 1,",
     "    first = mean\n    for tile in range(tiles - 1,",
 )
+# The same by the count itself, from 0 on; from -1 on it divides by 0.
+BY_COUNT = LAST_APART.replace("(tile + 1)", "(count + 1)")
 STEP, UNDER_MASK = "m2 += (x - mean) * (x - old)", "m2 + (x - new) * (x - mean)"
 LANES = "m2 + count * (mean - mu) * (mean - mu)"
 SQUARES = "m2 + delta * (x - moved)"
@@ -109,6 +111,7 @@ RIGHT = [
     (LAST_APART, "mean = tl.zeros((BLOCK,), dtype=tl.float32)", f"mean = {FULL}"),
     (LAST_APART, "mean += (x - old)", "mean += (2 * x - x - old)"),
     (BESIDE, "tl.sum(mean * count) / N", "tl.sum(added) / N"),
+    (BY_COUNT, "", ""),
     (MASKED, "", ""),
     (MASKED, "more = count + 1", "more = tl.where(mask, count + 1, count)"),
     (MASKED, "shift * shift * count", "count * (mean * mean - mu * mu)"),
@@ -187,6 +190,9 @@ WRONG[BESIDE] = [
     ("tl.sum(mean * count)", "tl.sum(first * (tiles - 1) + added)"),
     ("tl.sum(mean * count)", "tl.sum(first * (tiles - 1)) + tl.sum(added)"),
 ]
+WRONG[BY_COUNT] = [
+    ("count = tl.zeros((BLOCK,), dtype=tl.int32)", f"count = -{FULL}"),
+]
 BINDING = {
     "X": T("x"),
     "MEAN": Out("mean"),
@@ -209,7 +215,9 @@ def test_a_running_mean_and_its_squares_are_proved(loop, old, new):
 
 
 @pytest.mark.parametrize(
-    "loop", WRONG, ids=["last apart", "masked", "merged", "a sum beside"]
+    "loop",
+    WRONG,
+    ids=["last apart", "masked", "merged", "a sum beside", "by the count"],
 )
 def test_no_wrong_edit_is_proved(loop):
     for old, new in WRONG[loop]:
