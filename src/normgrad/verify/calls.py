@@ -145,11 +145,14 @@ class Calls(Expressions):
             raise NotRead("a bitcast")
         kind = dtype.kind if isinstance(dtype, Dtype) else ""
         if kind == "float" and isinstance(value, Number | Index | Mask):
-            return self.number(value)
+            return replace(self.number(value), integer=False)
         if kind == "integer" and isinstance(value, Index):
             return value
         if kind == "boolean" and isinstance(value, Mask):
             return value
+        if kind == "integer" and isinstance(value, Mask):
+            self.integers = True
+            return replace(self.number(value), integer=True)
         raise NotRead("a cast to what is no dtype of the same kind")
 
     def call_number(self, value):
@@ -246,9 +249,12 @@ class Calls(Expressions):
             raise NotRead("a tile whose dtype is not known to be of floating point")
 
     def call_zeros(self, shape, dtype):
-        """A tile of zeros."""
-        self.floats(dtype)
-        return plain(0, self.axes(shape))
+        """A tile of zeros; one of integers counts."""
+        integer = isinstance(dtype, Dtype) and dtype.kind == "integer"
+        if not integer:
+            self.floats(dtype)
+        self.integers |= integer
+        return replace(plain(0, self.axes(shape)), integer=integer)
 
     def call_full(self, shape, value, dtype):
         """A tile of one number."""
@@ -256,7 +262,7 @@ class Calls(Expressions):
         number = self.number(value)
         if number.axes:
             raise NotRead("a tile filled with a tile")
-        return replace(number, axes=self.axes(shape))
+        return replace(number, axes=self.axes(shape), integer=False)
 
     def call_zeros_like(self, input):
         """A tile of zeros."""

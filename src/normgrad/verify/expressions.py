@@ -82,6 +82,7 @@ class Expressions(Walker):
         self.sums = Sums(self.places)
         self.memory = Memory(launch, self.places, self.assumed, sympify(fill))
         self.unbound: set[str] = set()
+        self.integers = False  # whether there is a tile of integers
         self.rests_on: dict[str, int] = {}
         self.constants: set[str] = set()
         self.largest: dict[Indexed, Expr] = {}
@@ -185,7 +186,11 @@ class Expressions(Walker):
             if name == "element_ty":
                 return Dtype("float")
         if isinstance(value, Number | Index | Mask) and name == "dtype":
-            kinds = {Number: "float", Index: "integer", Mask: "boolean"}
+            kinds = {
+                Number: "" if self.integers else "float",
+                Index: "integer",
+                Mask: "boolean",
+            }
             return Dtype(kinds[type(value)])
         if isinstance(value, Number | Index) and name == "shape":
             sizes = {"R": self.places.row_block, "C": self.places.column_block or N}
@@ -318,10 +323,11 @@ class Expressions(Walker):
         if isinstance(value, Mask):
             return self.where(value, plain(1), plain(0))
         if isinstance(value, Index):
+            counted = self.sums.running.counted(value.e)
             moving = {*self.places.loops, *PIDS, *LANES.values()}
-            if value.axes or moving & value.e.free_symbols:
+            if value.axes or moving & counted.inside.free_symbols:
                 raise NotRead("an index is used as a floating-point number")
-            return plain(value.e)
+            return replace(counted, integer=True)
         raise NotRead("what is no number is used as one")
 
     def value_UnaryOp(self, node, local):
@@ -457,7 +463,8 @@ class Expressions(Walker):
         if "R" in leaves_out:
             parts[ROW], parts[CORNER] = b.parts[ROW], b.parts[CORNER]
         axes = fit(fit(a.axes, b.axes), mask.axes)
-        return Number(tuple(parts), axes, places)
+        integer = a.integer and b.integer
+        return Number(tuple(parts), axes, places, integer=integer)
 
     def _place_of(self, e):
         """The place of an index that nothing was loaded from yet."""

@@ -181,6 +181,11 @@ class Places:
         places = [p for (_, index), p in self._places.items() if index == expand(e)]
         return places[0] if len(places) == 1 else None
 
+    def columns(self, place: Place) -> Expr:
+        """How many columns a tile has, in its place."""
+        (e,) = [e for (_, e), p in self._places.items() if p == place]
+        return least(self.column_block, N - e + LANES["C"])
+
     def found(self) -> list[Place]:
         """All places."""
         return [place for place in self._places.values() if place]

@@ -234,7 +234,7 @@ class Reader(Calls):
             if local.get(name) != value:
                 raise NotRead(f"{name} does not move by the same step in each turn")
         self.places.active.pop()
-        self._leave(before, names | {counter}, set(after), turn, local)
+        self._leave(before, names | {counter}, after, turn, turns, local)
 
     def _live(self, body, names, local):
         """A loop's statements without the branches that flags from outside it rule out."""
@@ -274,9 +274,13 @@ class Reader(Calls):
                 local[name] = self._moved(value, turn, step)
                 after[name] = self._moved(value, turn + 1, step)
         for name in sorted(names & set(local) - set(after)):
-            if isinstance(local[name], Number):
+            value = local[name]
+            if isinstance(value, Index) and value.e.is_number and not value.axes:
+                value = self.number(value)
+            if isinstance(value, Number):
                 marker = marker_of(name, turn)
-                local[name] = Number((marker,) * 4, local[name].axes)
+                self.sums.running.axes[marker] = value.axes
+                local[name] = Number((marker,) * 4, value.axes, integer=value.integer)
             else:
                 del local[name]
         return after
@@ -322,18 +326,25 @@ class Reader(Calls):
                 return node.args[1]
         return None
 
-    def _leave(self, before, names, counters, turn, local):
+    def _leave(self, before, names, after, turn, turns, local):
         """What the names hold after all turns; those that hold the last turn's value have none."""
-        for name in names & set(local):
-            value, start = local[name], before.get(name)
-            carried = isinstance(start, Number) and isinstance(value, Number)
-            marker = marker_of(name, turn)
-            if name in counters or not carried or not has_marker(value):
-                del local[name]
-            elif value == Number((marker,) * 4, start.axes):
-                local[name] = start
-            else:
-                local[name] = self.sums.added_up(name, start, value, marker, turn)
+        carried = {}
+        for name in sorted(names & set(local)):
+            value, start = local.pop(name), before.get(name)
+            if name in after:
+                if isinstance(value, Index) and turns.is_nonnegative:
+                    moved = value.e.xreplace({turn: turns - 1})
+                    local[name] = replace(value, e=expand(moved))
+                continue
+            if isinstance(start, Index) and isinstance(value, Number):
+                start = self.number(start)
+            both = isinstance(start, Number) and isinstance(value, Number)
+            if not both or not has_marker(value):
+                continue
+            if start.integer != value.integer:
+                raise NotRead(f"{name} is an integer, and a number after a turn")
+            carried[name] = start, value, marker_of(name, turn)
+        local |= self.sums.running.left(carried, turn, turns)
 
 
 NEGATED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}

@@ -19,6 +19,7 @@ from .domain import DIVISOR, NONNEGATIVE, POSITIVE
 from .places import Places
 from .values import (
     COLUMN,
+    INSIDE,
     ROW,
     NotRead,
     Number,
@@ -28,6 +29,7 @@ from .values import (
     known,
     merged,
 )
+from .welford import Running, held
 
 SIZES = {"R": M, "C": N}
 WORDS = {"R": "row", "C": "column"}
@@ -39,6 +41,7 @@ class Sums:
     def __init__(self, places: Places):
         self.places, self.tiles = places, places.launch.column_tiles
         self.domain: dict[tuple[Expr, str], None] = {}
+        self.running = Running(self)
 
     def full(self, axis: str, cover) -> bool:
         """Whether these are all of the columns, or all or the program's own of the rows."""
@@ -48,6 +51,15 @@ class Sums:
 
     def operate(self, operator: str, a: Number, b: Number) -> Number:
         """a + b, a - b, a * b or a / b, lane by lane."""
+        try:
+            return self._operate(operator, a, b)
+        except NotRead:
+            named = [self.running.named(n, self.places.active) for n in (a, b)]
+            if named == [a, b]:
+                raise
+            return self._operate(operator, *named)
+
+    def _operate(self, operator, a, b):
         function = {
             "Add": add,
             "Sub": sub,
@@ -56,8 +68,6 @@ class Sums:
         }.get(operator)
         if function is None:
             raise NotRead(f"the operation {operator} of numbers")
-        if operator == "Div":
-            self.needs(b, DIVISOR)
         marked = has_marker(a) or has_marker(b)
         pending, share = a.pending, a.share
         if (a.pending, a.share) != (b.pending, b.share):
@@ -69,10 +79,25 @@ class Sums:
         if pending or share:
             self._linear(operator, a, b)
         axes = fit(a.axes, b.axes)
+        if operator == "Div":
+            b = self._divisor(b)
         parts = []
         for x, y in zip(a.parts, b.parts, strict=True):
             parts.append(nan if nan in (x, y) else known(function(x, y)))
-        return Number(tuple(parts), axes, merged(a, b), pending, share)
+        integer = a.integer and b.integer and operator != "Div"
+        return Number(tuple(parts), axes, merged(a, b), pending, share, integer)
+
+    def _divisor(self, value):
+        """A divisor, which is not known in lanes where what a loop carries may be 0."""
+        if not held(value.inside):
+            self.needs(value, DIVISOR)
+        parts = [
+            nan if held(part) and not self.running.divisor(part) else part
+            for part in value.parts
+        ]
+        if parts[INSIDE] is nan and value.inside is not nan:
+            raise NotRead("a division by what a loop carries, which may be 0")
+        return replace(value, parts=tuple(parts))
 
     def needs(self, value: Number, words: str) -> None:
         """Keeps what must hold of a number for an operation to be defined, where that is not seen."""
@@ -116,8 +141,12 @@ class Sums:
         axes = tuple("1" if a == axis else a for a in value.axes)
         if axis == "1":
             return value
-        if has_marker(value):
+        if has_marker(value) and axis == "R":
             raise NotRead("a sum over lanes of what a loop carries")
+        if has_marker(value):
+            value = self.running.gathered(value)
+        if has_marker(value):
+            return replace(value, axes=axes)
         pending = [p for p in value.pending if p.place.axis == axis]
         place = value.place(axis)
         if pending:
@@ -162,6 +191,8 @@ class Sums:
         def added(part: Expr) -> Expr:
             if part is nan or part == 0:
                 return part
+            if not part.has(p.place.symbol):
+                return size * part
             return total(size, lambda r: part.xreplace({p.place.symbol: r}))
 
         inside, column, row, corner = value.parts

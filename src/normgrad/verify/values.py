@@ -75,6 +75,7 @@ class Number:
     Args:  parts: inside, past the columns, past the rows, past both; axes: as Index
            places: those that it depends on, one for each axis
            pending: sums that are not complete; share: axes of the grid over whose programs it is yet to be summed
+           integer: whether it is an integer to Triton, which a loop may not turn into a floating-point number
     """
 
     parts: tuple
@@ -82,6 +83,7 @@ class Number:
     places: frozenset = frozenset()
     pending: tuple = ()
     share: frozenset = frozenset()
+    integer: bool = field(default=False, compare=False)
 
     @property
     def inside(self) -> Expr:
