@@ -304,7 +304,7 @@ class Memory:
                     f"{name}: a sum over a program's rows is stored for each row"
                 )
             if atomic:
-                self._once(name, found, place or found["i"])
+                self._once(name, by_letter, place or by_letter["i"])
             return value
         share = value.share
         if place is not None:
@@ -326,8 +326,8 @@ class Memory:
             raise Wrong(f"{name}: a program stores what is no sum over its own rows")
         return value
 
-    def _once(self, name, found, place):
-        pids = place.pids.union(*[p.pids for p in found.values()])
+    def _once(self, name, by_letter, place):
+        pids = place.pids.union(*[p.pids for p in by_letter.values()])
         self._added(name, pids)
 
     def _added(self, name, pids):
