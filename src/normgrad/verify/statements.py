@@ -239,6 +239,8 @@ class Reader(Calls):
             marker = marker_of(name, turn)
             if not carried or not has_marker(value):
                 del local[name]
+            elif value == Number((marker,) * 4, start.axes):
+                local[name] = start
             else:
                 local[name] = self.sums.added_up(name, start, value, marker, turn)
 
