@@ -178,6 +178,15 @@ class LayerNorm2d(torch.nn.LayerNorm):
         return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 
+class ImagesToo(torch.nn.LayerNorm):
+    """Of an image the channels, of all else the last axis."""
+
+    def forward(self, x):
+        if x.ndim < 4:
+            return super().forward(x)
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
 class GatedRMSNorm(NORMS.LikeLlama):
     """Mamba2's."""
 
@@ -256,6 +265,7 @@ LEFT = {
     "statistics held fixed": (NORMS.DetachedNorm, "and whose gradients are not"),
     "training": (NORMS.TrainingNorm, "something else of more axes or in training"),
     "channels first": (LayerNorm2d, "which cannot be tried: RuntimeError"),
+    "channels first in images": (ImagesToo, "which takes channels on the second axis"),
     "a gate": (GatedRMSNorm, "whose forward takes (hidden_states, gate=None), a gate, as normgrad.nn.GatedRMSNorm"),
     "another name": (NamedRMSNorm, "holds scale, needs a weight"),
     "a state of its own": (LoadsItsOwnRMSNorm, "loads its state in its own way (_load_from_state_dict)"),

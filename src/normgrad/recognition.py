@@ -148,6 +148,17 @@ class Trial:
             for name, gradient in zip(leaves, gradients, strict=True)
         )
 
+    def takes_channels_second(self) -> bool:
+        """Whether an input passes whose last axis does not fit: perhaps one of four axes alone."""
+        (columns,) = self.axes
+        x = torch.ones(1, columns, 2, 2 + (columns == 2), device=_device(self.module))
+        try:
+            with torch.no_grad():
+                self.module.eval()(x)
+        except Exception:  # as it should
+            return False
+        return True
+
     def dtype_of_mixed(self) -> torch.dtype | None:
         """The dtype of y for rows in bfloat16 beside these parameters; None where the module refuses them."""
         try:
@@ -302,6 +313,8 @@ def _compared(
     else:
         return "whose forward is no LayerNorm and no RMSNorm over the last axis"
     recipe = Recipe(axes, spec)
+    if len(axes) == 1 and wide.takes_channels_second():
+        return "which takes channels on the second axis"
     further = [wide.y(*lead) for lead in ((2, -1), (2, 1, -1), (1, 2, 1, -1))]
     further.append(wide.y(training=True))
     if not all(_is_y(y, rows, spec) for y in further):
