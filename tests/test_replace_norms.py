@@ -272,7 +272,7 @@ LEFT = {
     "no shape": (lambda _: NoShapeNorm(), "how long its rows are is not known"),
     "one column": (lambda _: LikeLlamaNorm(1), "needs at least two columns"),
     "a batch": (torch.nn.BatchNorm1d, "holds weight, bias, running_mean, running_var"),
-    "groups": (lambda columns: torch.nn.GroupNorm(1, columns), "which cannot be tried: RuntimeError"),
+    "groups": (lambda columns: torch.nn.GroupNorm(1, columns), "which takes channels on the second axis"),
     "meta": (lambda columns: torch.nn.LayerNorm(columns, device="meta"), "whose weight is on the meta device"),
     "a parameter of another type": (_changed(_renamed), "whose weight is a NamedParameter of torch.float32, needs"),
     "hooks": (_changed(lambda norm: norm.register_forward_hook(_hook)), "has hooks (_forward_hooks)"),
