@@ -56,6 +56,23 @@ def test_gradcheck_and_gradgradcheck(spec):
     contract.check_gradcheck(GPU, case, SPECS[spec], second=True)
 
 
+@pytest.mark.parametrize("columns", [5, 256, 4096])
+@pytest.mark.parametrize("gate_first", [False, True])
+def test_gated_kernels_give_what_the_formula_gives(gate_first, columns):
+    rng = torch.Generator().manual_seed(columns)
+    shapes = [(33, columns)] * 3 + [(columns,)]
+    x, gate, dy, weight = (torch.randn(*s, generator=rng).double() for s in shapes)
+    results = []
+    for device, dtype in (("cpu", torch.float64), ("cuda", torch.float32)):
+        leaves = [t.to(device, dtype).requires_grad_() for t in (x, gate, weight)]
+        y = normgrad.gated_rms_norm(*leaves, 1e-5, gate_first=gate_first)
+        gradients = torch.autograd.grad(y, leaves, dy.to(device, dtype))
+        results.append([t.detach().double().cpu() for t in (y, *gradients)])
+    for expected, compiled in zip(*results, strict=True):
+        # sums of up to 4096 terms of order 1 in float32, whose u is 6e-8
+        torch.testing.assert_close(compiled, expected, rtol=1e-4, atol=1e-4)
+
+
 def drawn(m, n, dtype=torch.bfloat16):
     """x, residual, weight, bias, dy and dresidual_out on the GPU."""
     generator = torch.Generator("cuda").manual_seed(m + n)
