@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import json
 import sys
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ pytest.importorskip("sphinx", reason="the book's packages are not installed")
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book/_ext"))
 
+from normgrad.teaching.notebook import MARK  # noqa: E402
 from normgrad_book import cells as page_cells  # noqa: E402
 from normgrad_book import equations_file  # noqa: E402, F401
 from normgrad_book.equations_file import (  # noqa: E402, F401
@@ -53,11 +55,31 @@ def derived(page):
     return {label for cell in shown for label in cell.labels}
 
 
+def of_notebook(path):
+    """The code of a notebook that the site offers, cell by cell, the one that installs the package left out."""
+    notebook = json.loads(path.read_text(encoding="utf8"))
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"][1:]
+    return ["".join(cell["source"]).removeprefix(f"{MARK}\n") for cell in code]
+
+
+def from_hidden(cells):
+    """(visible cell, name) for each name that a visible cell uses and only a hidden one defines."""
+    hidden = []
+    for cell in cells:
+        for name in sorted(cell.uses) if cell.visible else ():
+            makers = [
+                before for before in cells[: cell.place] if name in before.defines
+            ]
+            if makers and not makers[-1].visible:
+                hidden.append((cell, name))
+    return hidden
+
+
 def broken_rules(cells):
     """What breaks a rule of visible cells: a name from a hidden cell, a long line, several statements on one line."""
     broken = [
         f"cell {cell.place} uses {name} from a hidden cell"
-        for cell, name in page_cells.from_hidden(cells)
+        for cell, name in from_hidden(cells)
     ]
     for cell in cells:
         if cell.visible:

@@ -14,7 +14,7 @@ yaml = pytest.importorskip("yaml", reason="the book's packages are not installed
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book/_ext"))
 
-from page_cells import broken_rules  # noqa: E402
+from page_cells import broken_rules, from_hidden  # noqa: E402
 
 from normgrad_book import cells  # noqa: E402
 
@@ -148,10 +148,8 @@ def test_cells_that_others_stand_on():
         cell.place for cell in cells.needed(page, lambda cell: cell.place == 2)
     ] == [0, 2]
     hidden = [cell("a = 1", 0, ["hide-cell"]), cell("b = a", 1)]
-    assert [(cell.place, name) for cell, name in cells.from_hidden(hidden)] == [
-        (1, "a")
-    ]
-    assert cells.from_hidden([*hidden, cell("a = 2", 2), cell("c = a", 3)])[1:] == []
+    assert [(cell.place, name) for cell, name in from_hidden(hidden)] == [(1, "a")]
+    assert from_hidden([*hidden, cell("a = 2", 2), cell("c = a", 3)])[1:] == []
 
 
 @each_page

@@ -18,7 +18,7 @@ from notebook_environments import (
     read,
     timed,
 )
-from page_cells import CHAPTERS, page_cells, pages_of
+from page_cells import CHAPTERS, of_notebook, page_cells, pages_of
 
 from normgrad.homework import solutions
 
@@ -30,8 +30,8 @@ WITH_TRITON = environments.with_triton()
 def test_notebooks_hold_the_cells_of_the_pages(chapter):
     for page in pages_of(chapter):
         (notebook,) = [path for path in NOTEBOOKS if path.stem == page.stem]
-        offered = [cell.source for cell in page_cells.of_notebook(notebook)]
-        assert offered == [cell.source for cell in page_cells.of_page(page)], page.stem
+        typed = [cell.source for cell in page_cells.of_page(page)]
+        assert of_notebook(notebook) == typed, page.stem
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import json
 import re
 import symtable
 from dataclasses import dataclass, field
@@ -13,15 +12,11 @@ from pathlib import Path
 
 from myst_parser.parsers.directives import parse_directive_text
 
-from normgrad.teaching.notebook import MARK
-
 CELL = re.compile(
     r"^(?P<fence>`{3,})\{code-cell\}[^\n]*\n(?P<body>.*?)^(?P=fence)\s*$", re.M | re.S
 )
 HIDDEN = frozenset({"hide-input", "hide-cell", "remove-input", "remove-cell"})
 MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.M)
-# What the notebook puts above a cell with the tag triton.
-NEEDS_TRITON = f"{MARK}\n"
 BUILTIN = frozenset(dir(builtins)) | {"display", "get_ipython", "__name__", "__file__"}
 
 
@@ -156,20 +151,6 @@ def of_page(path) -> list[Cell]:
     return cells
 
 
-def of_notebook(path) -> list[Cell]:
-    """The code cells of a notebook that the site offers, the one that installs the package left out."""
-    notebook = json.loads(Path(path).read_text(encoding="utf8"))
-    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"][1:]
-    found = []
-    for place, cell in enumerate(code):
-        tags = set(cell["metadata"].get("tags", ()))
-        if cell["metadata"].get("jupyter", {}).get("source_hidden"):
-            tags.add("hide-input")
-        source = "".join(cell["source"]).removeprefix(NEEDS_TRITON)
-        found.append(Cell(place, source, frozenset(tags)))
-    return found
-
-
 def needed(cells: list[Cell], wanted) -> list[Cell]:
     """The cells that some cells need in order to run, themselves included, in order."""
     chosen: dict[int, Cell] = {}
@@ -192,14 +173,3 @@ def _makers(before, name):
         if name in before[place].defines:
             yield before[place]
             return
-
-
-def from_hidden(cells: list[Cell]) -> list[tuple[Cell, str]]:
-    """(visible cell, name) for each name that a visible cell uses and only a hidden one defines."""
-    found = []
-    for cell in cells:
-        for name in sorted(cell.uses) if cell.visible else ():
-            makers = [other for other in cells[: cell.place] if name in other.defines]
-            if makers and not makers[-1].visible:
-                found.append((cell, name))
-    return found

@@ -22,8 +22,8 @@ What is trusted, and no more:
    the text itself may bind again is refused, and so is a decorator besides jit, heuristics, autotune and libentry.
 5. The table of `places`: which rows or columns an index covers once, in one program and in all together.
 6. The rules of `sums`: a sum counts where every tile is in it once; until then it may only be added to its like, or
-   multiplied by what stands outside it. Of what a loop carries, each turn may only add, or move by one step, or carry on a mean
-   and its sum of squares, which `running` proves by induction.
+   multiplied by what stands outside it. Of what a loop carries, each turn may only add, or move by one step; a mean and
+   its sum of squares are proved by `welford`, by induction.
 7. `nan` for what is not known, in the lanes past the end: it is neither summed nor stored, times 0 neither.
 8. The prover of normgrad.symbolic, and the definitions, whose gradients a test proves.
 
