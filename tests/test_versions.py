@@ -64,6 +64,6 @@ def test_the_doctor_says_so(conflict, capsys):
 
 
 def test_a_fused_layer_runs_in_torch_then(conflict):
-    from normgrad.fused.call import interprets
+    from normgrad.fused.launch import interprets
 
     assert not interprets()

@@ -258,8 +258,9 @@ class _Claim:
         if names is None and self.is_class:
             names = ("y", "residual_out")[: len(traced.outputs)]
         if names is None:
-            count = f"{len(traced.outputs)} results without names"
-            raise ValueError(f'outputs: got None of {count}, needs names as ("dx",)')
+            count = len(traced.outputs)
+            words = f'a name for each of the {count} results, such as ("dx", "dw")'
+            raise ValueError(f"outputs: got None, needs {words}")
         return names
 
     def _of_class(self, definitions, bound):

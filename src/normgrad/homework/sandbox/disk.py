@@ -17,15 +17,15 @@ OFFERED = (
     "normgrad.checks", "normgrad.checks.finite_difference", "normgrad.checks.tolerance", "normgrad.checks.cases",
     "normgrad.symbolic",
     *(f"normgrad.symbolic.{name}" for name in (
-        "adjoint admission calculus chains codegen conditions definitions elementary "
+        "admission calculus chains codegen conditions definitions elementary "
         "measured normal_form notation opaque patience proof registry render signs steps symbols trace "
         "witness written".split()
     )),
     "normgrad.verify",
     *(f"normgrad.verify.{name}" for name in (
         "api arrays binding calls definitions difference domain expressions front functions interpreter library "
-        "loops memory over_rows places programs python_source sizes source statements sums syntax values "
-        "verdict".split()
+        "loops memory over_rows places programs python_source source statements sums syntax values "
+        "verdict welford".split()
     )),
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in "claim folding names reasons typed verbs verdict".split()),
