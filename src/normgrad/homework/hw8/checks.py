@@ -102,7 +102,8 @@ def bytes_within(most):
 
 # The interpreter takes some milliseconds for a program, and there may be one for each row.
 DEPTH, STEPS, SIZE, LETTERS = 2, 6, 16, 2000
-# How many times its size a rounding of the layer may move a loss of so many steps: less than that on all seeds tried.
+# How many times its size a rounding of the layer may move a loss of so many steps. Over 30 seeds another order of the
+# layer's operations moved it by at most 0.0003 of the bound that this gives.
 GROWTH = 100
 
 
