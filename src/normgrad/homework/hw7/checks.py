@@ -392,17 +392,18 @@ DRAWS, U32 = 16, unit_roundoff("float32")
 def rounding(rng, f, arrays) -> list[np.ndarray]:
     """For every result, how far rounding the arrays to float32 may move it, and what is added and taken off again.
 
-    All entries are moved at once, by the unit roundoff of themselves up or down at random: the mean square over such
-    moves is the sum of the squares, and a sum of n terms is at most the root of n times the root of that. An array that
-    cancels, such as a bias before a centring, moves the result by rounding alone, and leaves its own rounding behind in
-    every way to compute it.
+    All entries are moved at once, by about the unit roundoff of themselves up or down at random: the mean square over
+    such moves is the sum of the squares, and a sum of n terms is at most the root of n times the root of that. An array
+    that cancels, such as a bias before a centring, moves the result by rounding alone, and leaves its own rounding
+    behind in every way to compute it.
     """
 
     def moves(which):
         moved = list(arrays)
         for at in which:
-            signs = rng.choice([-1.0, 1.0], moved[at].shape)
-            moved[at] = moved[at] * (1 + U32 * signs)
+            # of mean square 1, and no power of 2, which float64 would add and take off again without a rounding
+            steps = rng.uniform(-(3**0.5), 3**0.5, moved[at].shape)
+            moved[at] = moved[at] * (1 + U32 * steps)
         return [abs(m - y) for m, y in zip(f(moved), results, strict=True)]
 
     results, count = f(arrays), sum(array.size for array in arrays)
@@ -410,8 +411,10 @@ def rounding(rng, f, arrays) -> list[np.ndarray]:
     bounds = [np.sqrt(count * np.square(s).mean(0)) for s in zip(*squares, strict=True)]
     for at, array in enumerate(arrays):
         size = np.abs(array).max(initial=0)
-        for result, move in enumerate(moves([at])):
-            if 0 < move.max(initial=0) <= U32 * U**0.5 * size:
+        draws = [[move.max(initial=0) for move in moves([at])] for _ in range(DRAWS)]
+        for result, move in enumerate(np.max(draws, axis=0)):
+            # some roundings of float64, in which f computes; one draw may leave none
+            if 0 < move <= 64 * U * size:
                 bounds[result] = bounds[result] + U32 * size
     return bounds
 
