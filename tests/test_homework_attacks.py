@@ -43,7 +43,8 @@ HOSTILE = {
     "an array that lies": (DEF + "class A(np.ndarray):\n        shape = property(lambda s: (5, 8))\n"
                            "    return np.zeros(3).view(A), weight", "dx"),
     "patches numpy": ("import numpy as np\nnp.abs = lambda a: a * 0\n" + DEF + "return dy, weight", "off by"),
-    "patches builtins": (DEF + "import builtins; builtins.zip = lambda *a, **k: []\n    return dy, weight", "ended its process"),
+    "patches builtins": (DEF + "import builtins; builtins.zip = lambda *a, **k: []\n    return dy, weight",
+                         "ended its process"),
     "patches what calls it": (DEF + "import sys; sys.modules['sandbox.operations'].perform = None\n    "
                               "return dy, weight", "off by"),
     "patches what writes": ("import sys; sys.modules['sandbox.wire'].pack = lambda *a: b'x' * 99\n" + DEF
