@@ -25,7 +25,7 @@ COTANGENTS = {
 
 @pytest.fixture(scope="module")
 def generated():
-    return reverse(graph(), {n.y: n.dy})
+    return reverse(graph(), n.y, n.dy)
 
 
 def graph():

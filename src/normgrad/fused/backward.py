@@ -39,12 +39,12 @@ from .layer import (
 
 
 def by_reverse_mode(layer: Layer, forward: dict[str, Expr]) -> dict[str, Expr]:
-    """The lines that reverse mode makes of the forward's; dx is the gradient by x."""
+    """The lines that reverse mode makes of the forward's; dx is the gradient with respect to x."""
     defs = layer.formulas(
         {name: e for name, e in forward.items() if name not in layer.maxima}
     )
-    seeds = {layer.tensors[layer.output]: layer.tensors[layer.cotangent]}
-    derived = list(reverse(defs, seeds))[len(list(defs)) :]
+    output, cotangent = layer.tensors[layer.output], layer.tensors[layer.cotangent]
+    derived = list(reverse(defs, output, cotangent))[len(list(defs)) :]
     patterns = list(_patterns(layer, forward))
     cotangents = {layer.cotangent, *[text_of(head) for head, _ in derived]}
     lines = {}

@@ -57,7 +57,7 @@ class Fused:
             raise TypeError(
                 f"gradients: got {type(gradients).__name__}, needs a dictionary such as {{x[i, j]: dx}}"
             )
-        defs, (output,), gradients, _ = in_kernel_terms([y], gradients)
+        defs, (output,), gradients = in_kernel_terms([y], gradients)
         with evaluate(True):
             layer = self.layer = read_layer(defs, output, name)
             self.proved: dict[str, Proof | Verdict] = prove_independence(layer)

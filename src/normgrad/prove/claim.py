@@ -249,11 +249,11 @@ class Claim:
 
 
 def in_kernel_terms(
-    names, formulas: dict | None = None, scalars=()
-) -> tuple[Defs, list[Expr], dict | None, list[Expr]]:
-    """(definitions, names, formulas, scalars): what defined names stand for, in the proof kernel's terms.
+    names, formulas: dict | None = None
+) -> tuple[Defs, list[Expr], dict | None]:
+    """(definitions, names, formulas): what defined names stand for, in the proof kernel's terms.
 
-    Args:    names: that `define` made; formulas: {entry: its formula in these names}; scalars: symbols
+    Args:    names: that `define` made; formulas: {entry: its formula in these names}
     Raises:  TypeError for a name that `define` did not make; CannotJudge for what has no form here
     """
     claim = Claim()
@@ -263,5 +263,4 @@ def in_kernel_terms(
             claim.read("gradients", entry): claim.read(f"the gradient of {entry}", e)
             for entry, e in formulas.items()
         }
-    scalars = [claim.read("scalars", scalar) for scalar in scalars]
-    return claim.defs, heads, formulas, scalars
+    return claim.defs, heads, formulas

@@ -20,44 +20,36 @@ from .notation import (
 )
 
 
-def reverse(defs: Defs, seeds: dict[Basic, Basic]) -> Defs:
-    """The cotangent of every quantity that the outputs are computed from, in reverse order.
+def reverse(defs: Defs, output: Basic, cotangent: Basic) -> Defs:
+    """The cotangent of every quantity that the output is computed from, in reverse order.
 
     The cotangent of v is called dv. It is a sum over the consumers of v, which are the lines u that use v: the
-    cotangent of u times the local derivative of u with respect to v, summed over u's indices, deltas contracted. What
-    is given for an output that has consumers too is one more term; without consumers it is the cotangent itself.
+    cotangent of u times the local derivative of u with respect to v, summed over u's indices, deltas contracted.
 
-    Args:    defs: the computation, in order, without derivatives; lines after the last output are left out
-             seeds: {output: its cotangent}, two names of one shape
-    Returns: the definitions up to the last output, followed by one for each defined name and for each indexed input
+    Args:    defs: the computation, in order, without derivatives; lines after the output's are left out
+             output, cotangent: two names of one shape
+    Returns: the definitions up to the output, followed by one for each defined name and for each indexed input
     Raises:  ValueError when a cotangent's name is taken
     """
     lines = list(defs)
-    while lines and name_of(lines[-1][0]) not in seeds:
+    while name_of(lines[-1][0]) != output:
         lines.pop()
     extended = Defs()
     for head, formula in lines:
         extended[head] = formula
     names = [name for line in lines for side in line for name in names_in(side)]
-    taken = set(map(str, [*names, *seeds.values()]))
-    cotangents = {}
-    for v in [*[head for head, _ in reversed(lines)], *_inputs(lines)]:
-        consumers = [u for u, body in reversed(lines) if name_of(v) in names_in(body)]
-        seed = seeds.get(name_of(v))
-        if seed is not None and not consumers:
-            cotangents[name_of(v)] = seed
-            continue
+    taken = set(map(str, [*names, cotangent]))
+    cotangents = {output: cotangent}
+    for v in [*[head for head, _ in reversed(lines[:-1])], *_inputs(lines)]:
         name = f"d{name_of(v)}"
         if name in taken:
             raise ValueError(f"{v}: the name {name} of its cotangent is taken")
-        cotangents[name_of(v)] = cotangent = tensor(name, *shape_of(v))
-        place = indices_of(v)
+        cotangents[name_of(v)] = of_v = tensor(name, *shape_of(v))
+        consumers = [u for u, body in reversed(lines) if name_of(v) in names_in(body)]
         with evaluate(True):
             terms = [_passed(defs, u, v, cotangents[name_of(u)]) for u in consumers]
-            if seed is not None:
-                terms.append(entry_of(seed, place))
             formula = rename_bound(as_powers(nf(Add(*terms))))
-            extended[entry_of(cotangent, place)] = formula
+            extended[entry_of(of_v, indices_of(v))] = formula
     return extended
 
 

@@ -63,7 +63,7 @@ class Norm:
 
         The tensors that a binding names, as T("rstd"), are taken for real ones, whatever their formulas say of signs.
         """
-        found, heads, *_ = in_kernel_terms(outputs.values())
+        found, heads, _ = in_kernel_terms(outputs.values())
         heads = dict(zip(outputs, heads, strict=True))
         defs = Defs()
         for head, formula in found:
