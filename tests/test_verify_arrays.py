@@ -875,6 +875,12 @@ def of_its_own_eps(x, weight):
 """
 
 
+@pytest.mark.parametrize("lines", ["del ONE", "a = x\n    del a\n    a"])
+def test_a_deleted_name_has_no_value(lines):
+    text = f"import numpy as np\nONE = 1\ndef y(x):\n    {lines}\n    return x"
+    assert verify_function(text, RMS, outputs=("y",)).kind == NOT_READ
+
+
 def test_the_norms_of_torch_are_their_definitions(torch):
     functions = of_source(FUNCTIONAL)
     assert verify_function(functions["forward"], LAYER, outputs=("y",)).kind == PROVED

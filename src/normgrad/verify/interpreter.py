@@ -156,7 +156,7 @@ def local_names(body: Sequence[ast.AST], in_place: bool = True) -> set[str]:
         if isinstance(node, ast.AugAssign) and not in_place:
             waiting.append(node.value)
             continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
             names.add(node.id)
         if isinstance(node, ast.alias):
             names.add((node.asname or node.name).partition(".")[0])
