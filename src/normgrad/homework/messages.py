@@ -165,7 +165,7 @@ def largest(errors) -> str:
     for pair in errors:
         if pair[1] and pair[0] * bound >= error * pair[1]:
             error, bound = pair
-    return f"argest error {small(error)}, allowed {small(bound)}."
+    return f"largest error {small(error)}, allowed {small(bound)}."
 
 
 def compare(name, got, expected, bound) -> tuple[float, float, str]:

@@ -189,7 +189,7 @@ class Exam:
             raise Wrong(f"{sentence} {order}", diagnoses=[named("results-swapped")])
         if sentence:
             raise Wrong(sentence, evidence)
-        return f"L{largest(errors)}"
+        return largest(errors).capitalize()
 
     def is_right(self, trials, dtype=None) -> bool:
         """Whether all results of some trials are right in a dtype."""

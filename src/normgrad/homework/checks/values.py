@@ -308,7 +308,7 @@ def gradcheck(exam) -> str:
                 f"differences {slope.value:.9g}: off by {small(error)}, where {small(slope.tolerance)} is allowed."
             )
         errors.append((error, slope.tolerance))
-    return f"Slopes agree: l{largest(errors)}"
+    return f"Slopes agree: {largest(errors)}"
 
 
 def _own_loss(exam, trial, names, reference_loss):

@@ -179,7 +179,7 @@ def gradgradcheck(exam) -> str:
                 start, key = f"{start} by a Function that you wrote,", BY_HAND
                 said = f"That Function has {paths}: what does its backward take for a constant?"
             raise Wrong(f"{start} {words} {said}", diagnoses=key)
-    return f"Second gradients agree: l{largest(errors)}"
+    return f"Second gradients agree: {largest(errors)}"
 
 
 def _first_are_right(exam, trial, layout) -> None:

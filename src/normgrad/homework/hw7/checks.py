@@ -145,7 +145,7 @@ def _compared(exam, choose) -> str:
             words = f"{INPUTS}drawn by your inputs. {' '.join(wrong)}"
             raise Wrong(words, diagnoses=[*found, *_read(exam, inputs)])
     exam.shared.setdefault("right", set()).update(choose(list(inputs.arrays)))
-    return f"Slopes agree: l{largest(errors)}"
+    return f"Slopes agree: {largest(errors)}"
 
 
 def _read(exam, inputs) -> list:
@@ -273,7 +273,7 @@ def second_derivatives(exam) -> str:
             )
             raise Wrong(f"{INPUTS}drawn by your inputs. {words}")
         errors.append((error, allowed))
-    return f"Second gradients agree: l{largest(errors)}"
+    return f"Second gradients agree: {largest(errors)}"
 
 
 def _paired(operator, inputs, u):
@@ -444,4 +444,4 @@ def float32(exam) -> str:
         if words:
             raise Wrong(f"{INPUTS}the same numbers in {dtype}. {words}")
         errors.append((error, allowed))
-    return f"L{largest(errors)}"
+    return largest(errors).capitalize()

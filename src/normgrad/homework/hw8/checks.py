@@ -124,7 +124,7 @@ def trains(exam) -> str:
         )
     return (
         f"The loss falls from {losses[0]:.3f} to {losses[-1]:.3f} in {STEPS} steps, as with the package's layer: "
-        f"l{largest([(error, allowed)])}"
+        f"{largest([(error, allowed)])}"
     )
 
 
@@ -247,6 +247,6 @@ def by_depth(depths):
                 where = f"{INPUTS}{depth} branches between {depth + 1} norms"
                 raise Wrong(f"{where}. {words}", diagnoses=_recognized(stack, got))
             errors.append((error, allowed))
-        return f"L{largest(errors)}"
+        return largest(errors).capitalize()
 
     return stage
