@@ -195,6 +195,7 @@ def test_a_refuted_kernel_is_shown_by_its_terms_and_by_values():
     assert "counterexample at M = 3, N = 2" in shown and "left = " in shown
     assert "assumed of the launch: axis 0 of the grid: M programs" in str(result)
     assert "**refuted**" in result._repr_markdown_()
+    assert "R is `Out('rstd')`" in result._repr_markdown_()
 
 
 def test_what_is_taken_for_granted_is_printed():

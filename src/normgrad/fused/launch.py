@@ -50,9 +50,10 @@ class Programs:
 
     def kernels_run(self, t: torch.Tensor) -> bool:
         """Whether the kernels can run on a tensor's device: on a CPU, in Triton's interpreter alone."""
+        if self.kernels is None:
+            return False
         device = t.device.type
-        on_cpu = device == "cpu" and self.kernels is not None and interprets()
-        return on_cpu or device == "cuda" and self.kernels is not None
+        return device == "cuda" or device == "cpu" and interprets()
 
 
 def interprets() -> bool:

@@ -23,7 +23,7 @@ class Steps:
     """
 
     def __init__(self, layer: Layer):
-        self.layer = layer
+        self.layer, self.centred = layer, False
         self.lines: dict[str, Expr] = {}
         self.names: dict[Expr, str] = {}
 

@@ -104,8 +104,8 @@ class Verdict:
 
 
 def _plain(text):
-    """Text for Markdown, in which ** is a power and nothing is bold."""
-    return text.replace("*", r"\*")
+    """Text for Markdown, in which ** is a power and nothing is bold; a binding is code, whose quotes stay straight."""
+    return re.sub(r"\b(?:T|Out)\([^()]*\)", r"`\g<0>`", text.replace("*", r"\*"))
 
 
 def whole(
