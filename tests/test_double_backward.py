@@ -51,6 +51,11 @@ def _second(function, inputs, dy, cotangents):
     )
 
 
+def test_eps_is_torchs_where_none_is_given(draw):
+    x = draw(2, 5) / 256
+    _close(double_backward.layer_norm("explicit", x), F.layer_norm(x, (5,)))
+
+
 @pytest.mark.parametrize("weight, bias", PARAMETERS)
 @pytest.mark.parametrize("way", double_backward.WAYS)
 def test_values_are_torchs(draw, way, weight, bias):

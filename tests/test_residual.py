@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+import normgrad
 from normgrad import nn, residual
 from normgrad.checks.tolerance import unit_roundoff
 
@@ -73,3 +74,9 @@ def test_the_stacks_are_their_definition(stacks, torch_rng):
         assert (
             stack_function(x, [layer], [own]) - expected
         ).abs().max() <= 256 * unit_roundoff("float64") * expected.abs().max()
+
+
+def test_y_has_the_dtype_of_input_and_the_sum_that_of_both():
+    x = torch.ones(2, COLUMNS, dtype=torch.bfloat16)
+    y, residual_out = normgrad.add_normalize(x, torch.ones(2, COLUMNS))
+    assert (y.dtype, residual_out.dtype) == (torch.bfloat16, torch.float32)
