@@ -85,6 +85,20 @@ def test_values_are_torchs(draw, way, weight, bias):
                 _close(got, want)
 
 
+@pytest.mark.parametrize("way", ["statistics", "explicit"])
+def test_third_derivatives_are_those_of_recomputing(draw, way):
+    inputs, dy, cotangents = _inputs(draw, True, True, 2, 5), draw(2, 5), draw(2, 2, 5)
+
+    def third(way):
+        layer = _layer(way, True, True)
+        dx = _gradients(layer, inputs, dy)[0]
+        second = torch.autograd.grad(dx, inputs[0], cotangents[0], create_graph=True)
+        return torch.autograd.grad(second, inputs[:2], cotangents[1])
+
+    for derivative, expected in zip(third(way), third("recompute"), strict=True):
+        _close(derivative, expected)
+
+
 # -- what must be refused
 
 
