@@ -1,10 +1,13 @@
 """Where eps stands: rows without variance, on the mean or on the sum, and the comparison of source 001."""
 
+import functools
+
 import numpy as np
 import piecewise_rules
 import pytest
 import torch
 
+import normgrad
 from normgrad import LAYER_NORM_STD, NormSpec, numpy_ref
 from normgrad.checks import cases
 from normgrad.checks.tolerance import bounds, unit_roundoff
@@ -35,6 +38,14 @@ def test_plain_autograd_gives_nan_at_a_constant_row(rng):
     y = _flux(leaf, EPS) * torch.tensor(weight)
     y.backward(torch.tensor(dy))
     assert y.isfinite().all() and leaf.grad.isnan().all()
+
+
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+def test_a_row_counts_down_to_the_smallest_normal_mean_square(backend):
+    edge = torch.full((2, 4), torch.finfo(torch.float32).tiny ** 0.5)
+    norm = functools.partial(normgrad.rms_norm, eps=0, backend=backend)
+    assert torch.equal(norm(edge, 4), torch.ones(2, 4))
+    assert norm(edge * (1 - 2.0**-23), 4).isnan().all()
 
 
 # -- on the mean or on the sum; scale and sign

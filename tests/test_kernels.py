@@ -208,3 +208,10 @@ def test_a_row_stride_that_no_vector_divides_is_copied(stride, torch_rng):
         x.clone(memory_format=torch.contiguous_format), 8, backend="triton"
     )
     assert torch.equal(layer_norm(x, 8, backend="triton"), right)
+
+
+def test_integers_of_32_and_of_64_bits_are_kernels_of_their_own():
+    for narrow, wide in ((2**31 - 1, 2**31 + 15), (-(2**31), -(2**31) - 16)):
+        assert [*launch._kinds([narrow])] != [*launch._kinds([wide])]
+    narrow, *wide = (next(launch._kinds([k])) for k in (2**30, 2**31, 2**32))
+    assert narrow not in wide
