@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from operator import add, mul, sub
+from operator import add, mul, neg, sub
 from typing import Any
 
 from sympy import Abs, Expr, KroneckerDelta, Max, Min, Rational, S, exp, tanh
@@ -37,7 +37,6 @@ from .arrays import (
     elementwise,
     expanded,
     floats,
-    in_words,
     indexed,
     is_integer,
     is_number,
@@ -101,8 +100,7 @@ class Known:
         except TypeError as reason:
             raise NotRead(f"{self.name}: {reason}") from None
         for value in (*args, *options.values()):
-            foreign = isinstance(value, Array) and value.library != self.library
-            if foreign and self.library != "math":
+            if isinstance(value, Array) and self.library not in ("math", value.library):
                 raise NotRead(f"{self.name} of an array of {value.library}")
         return self.run(*args, **named)
 
@@ -171,13 +169,13 @@ ENTRIES: dict[str, Callable[[Expr], Expr]] = {
     "exp": exp,
     "log": logarithm,
     "tanh": tanh,
-    "negative": lambda e: -e,
+    "negative": neg,
 }
 TO_FLOATS = (root, exp, logarithm, tanh)
 TORCH_ENTRIES = ENTRIES | {
     "rsqrt": lambda e: power(e, -S.Half),
     "sigmoid": sigmoid,
-    "neg": ENTRIES["negative"],
+    "neg": neg,
 }
 OPERATIONS = {
     "add": "Add",
@@ -248,10 +246,10 @@ def _addcmul(a, tensor1, tensor2, *, value=1):
 # reductions
 
 
-def reduction(f):
-    """np.sum and np.mean."""
+def reduction(f, default=None):
+    """np.sum and np.mean; default: the axis, where none is given."""
 
-    def run(a, axis=None, dtype=None, *, keepdims=False):
+    def run(a, axis=default, dtype=None, *, keepdims=False):
         result = f(floats(a), axes_of(a, axis), flag(keepdims))
         return result if dtype is None else cast(result, dtype)
 
@@ -268,10 +266,6 @@ def torch_reduction(run):
         return run(a, axis, dtype, keepdims=keepdims)
 
     return of_torch
-
-
-def _add_reduce(a, axis=0, dtype=None, *, keepdims=False):
-    return numpy_sum(a, axis, dtype, keepdims=keepdims)
 
 
 def deviation(a, axis, keepdims, less, f):
@@ -295,8 +289,6 @@ def torch_variance(f):
     """torch.var and torch.std."""
 
     def run(a, axis=None, unbiased=None, keepdims=False, *, correction=1):
-        if isinstance(axis, bool):
-            raise NotRead("var(unbiased) without a dimension")
         if unbiased is not None:
             if correction != 1:
                 raise NotRead("a variance with unbiased and correction")
@@ -324,7 +316,7 @@ def length(a, ord=None, axis=None, keepdims=False):
     axes = axes_of(a, axis)
     if ord is not None and (ord != 2 or len(axes) > 1):
         raise NotRead("another norm than the root of the sum of squares")
-    squares = elementwise(lambda e: e**2, floats(a))
+    squares = elementwise(mul, floats(a), a)
     return elementwise(root, total(squares, axes, flag(keepdims)))
 
 
@@ -370,19 +362,19 @@ def numpy_like(value):
     """np.zeros_like, np.ones_like, np.empty_like."""
 
     def run(a, dtype=None):
-        own = DType("numpy", floats(a).dtype) if dtype is None else dtype
-        return filled("numpy", a.shape, value, own)
+        own = DType(a.library, floats(a).dtype) if dtype is None else dtype
+        return filled(a.library, a.shape, value, own)
 
     return run
 
 
 def torch_like(value):
     """torch.zeros_like, torch.ones_like, torch.empty_like."""
+    like_numpy = numpy_like(value)
 
     def run(a, *, dtype=None, device=None):
         _check_device(device)
-        own = DType("torch", floats(a).dtype) if dtype is None else dtype
-        return filled("torch", a.shape, value, own)
+        return like_numpy(a, dtype)
 
     return run
 
@@ -523,10 +515,6 @@ def of_vectors(text):
     return run
 
 
-def _product(x1, x2, /):
-    return matmul(floats(x1), floats(x2))
-
-
 # methods that only one library has
 
 
@@ -596,18 +584,18 @@ def _normalized(a, normalized_shape, weight, bias, eps, center):
         raise NotRead("a norm of torch without a tuple of sizes, or a number eps")
     sizes = tuple(sizes_of(normalized_shape))
     shape = floats(a).shape
-    axes = list(range(len(shape)))[-len(sizes) :]
+    axes = range(len(shape))[-len(sizes) :]
     if not sizes or shape[-len(sizes) :] != sizes:
-        raise Wrong(f"normalized_shape {in_words(sizes)} of {in_words(shape)}")
+        raise Wrong(f"normalized_shape {sizes} of {shape}")
     if center:
         a = elementwise(sub, a, average(a, axes, keep=True))
-    squares = average(elementwise(lambda e: e**2, a), axes, keep=True)
+    squares = average(elementwise(mul, a, a), axes, keep=True)
     a = elementwise(lambda e, s, c: e * power(s + c, -S.Half), a, squares, eps)
     for f, vector in ((mul, weight), (add, bias)):
         if vector is None:
             continue
         if floats(vector).shape != sizes:
-            raise Wrong(f"a weight or bias of the shape {in_words(vector.shape)}")
+            raise Wrong(f"a weight or bias of the shape {vector.shape}")
         a = elementwise(f, a, vector)
     return a
 
@@ -648,10 +636,10 @@ NUMPY: dict[str, Callable] = {
     "mean": numpy_mean,
     "var": numpy_variance(itself),
     "std": numpy_variance(root),
-    "add.reduce": _add_reduce,
+    "add.reduce": reduction(total, 0),
     "linalg.norm": length,
-    "matmul": _product,
-    "dot": _product,
+    "matmul": matmul,
+    "dot": matmul,
     "outer": of_vectors("i,j->ij"),
     "einsum": einsum,
     "zeros": numpy_filled(ZERO),
@@ -698,7 +686,7 @@ SHARED: dict[str, Callable] = {
     "var": torch_var,
     "std": torch_variance(root),
     "norm": length,
-    "matmul": _product,
+    "matmul": matmul,
     "dot": of_vectors("i,i->"),
     "outer": of_vectors("i,j->ij"),
     "unsqueeze": _unsqueezed,
@@ -820,7 +808,7 @@ SHARE = (FLOOR(M * PROGRAM, PROGRAMS), FLOOR(M * PROGRAM + M, PROGRAMS))
 
 
 def _counted(*args):
-    if not args or not all(map(is_integer, args)):
+    if not all(map(is_integer, args)):
         raise NotRead("a range of other than integers")
     if all(isinstance(end, int) for end in args):
         numbers = range(*args)
@@ -873,8 +861,11 @@ BUILTINS: dict[str, Any] = {
 }
 TABLES: dict[str, dict[str, Callable]] = {"numpy": NUMPY, "torch": TORCH, "math": MATH}
 METHODS = {"numpy": NUMPY_METHODS, "torch": TORCH_METHODS}
-CONSTANTS: dict[str, dict[str, Any]] = {"numpy": {"newaxis": None}, "torch": {}}
-CONSTANTS["math"] = {}
+CONSTANTS: dict[str, dict[str, Any]] = {
+    "numpy": {"newaxis": None},
+    "torch": {},
+    "math": {},
+}
 for _library, _names in FLOATS.items():
     for _name, _dtype in _names.items():
         CONSTANTS[_library][_name] = DType(_library, _dtype)
