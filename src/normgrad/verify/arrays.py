@@ -106,6 +106,11 @@ def number(e: Expr, kind: str) -> int | Scalar:
 FLOOR = sympy.Function("floordiv", integer=True)
 
 
+def kind_of(value: Any) -> str:
+    """ "float" or "bool" of an array, "float" or "int" of a number; "int" of what is none of these, too."""
+    return getattr(value, "kind", "int")
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a number of Python's, True and False included."""
     return isinstance(value, int | Scalar)
@@ -113,7 +118,7 @@ def is_number(value: Any) -> bool:
 
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer of Python's."""
-    return isinstance(value, int) or isinstance(value, Scalar) and value.kind == "int"
+    return is_number(value) and kind_of(value) == "int"
 
 
 def plain(value: int | Scalar | Array) -> Expr:
@@ -336,14 +341,15 @@ def broadcast(*shapes: Sequence[Expr]) -> tuple[Expr, ...]:
     Raises:  Wrong where they fit at some sizes only
     """
     result = []
-    for sizes in zip_longest(*map(reversed, shapes), fillvalue=ONE):
+    from_last = zip_longest(*map(reversed, shapes), fillvalue=ONE)
+    for sizes in reversed(list(from_last)):
         longer = [size for size in dict.fromkeys(sizes) if size != 1]
         if len(longer) > 1:
             both = " and ".join(str(tuple(shape)) for shape in shapes)
             equal = " = ".join(map(str, longer))
             raise Wrong(f"the shapes {both} fit together for {equal} only")
         result += longer or [ONE]
-    return tuple(reversed(result))
+    return tuple(result)
 
 
 def elementwise(f: Callable[..., Expr], *operands: Any, kind: str = "float") -> Array:
@@ -419,11 +425,6 @@ ARITHMETIC: dict[str, Callable[[Expr, Expr], Expr]] = {
 
 
 LOGIC = {"BitAnd": mul, "BitOr": lambda p, q: p + q - p * q}
-
-
-def kind_of(value: Any) -> str:
-    """ "float" or "bool" of an array, "float" or "int" of a number; "int" of what is none of these, too."""
-    return getattr(value, "kind", "int")
 
 
 def arithmetic(operation: str, a: Any, b: Any) -> Any:
@@ -559,7 +560,8 @@ def indexed(a: Array, key: tuple, write: bool = False) -> Array:
 
 def _check_whole(part, size):
     ends = part.stop is None or is_number(part.stop) and plain(part.stop) == size
-    if part.start not in (None, 0) or not ends or part.step is not None:
+    starts = part.start is None or type(part.start) is int and part.start == 0
+    if not (starts and ends and part.step is None):
         raise NotRead("a part of an array")
 
 

@@ -72,8 +72,8 @@ class Input:
         """The argument of a trace."""
         if not isinstance(self.head, Indexed):
             return Scalar(self.head, "float")
-        kept = [axis for axis, size in enumerate(self.shape) if size != 1]
-        letters = tuple(AXES[len(self.shape) - 1 - axis] for axis in kept)
+        axes = zip(self.shape, reversed(AXES[: len(self.shape)]), strict=True)
+        letters = tuple(letter for size, letter in axes if size != 1)
         own = self.head.base[letters]
         return array(self.shape, own, state().library, state().dtype)
 

@@ -268,32 +268,28 @@ def torch_reduction(run):
     return of_torch
 
 
-def deviation(a, axis, keepdims, less, f):
-    """f of the mean square deviation; less: how many entries do not count."""
-    if not is_number(less):
-        raise NotRead("a correction that is not a number")
-    axes = axes_of(a, axis)
-    return elementwise(f, variance(floats(a), axes, flag(keepdims), plain(less)))
-
-
 def numpy_variance(f):
-    """np.var and np.std."""
+    """np.var and np.std: f of the mean square deviation."""
 
     def run(a, axis=None, *, ddof=0, keepdims=False):
-        return deviation(a, axis, keepdims, ddof, f)
+        if not is_number(ddof):
+            raise NotRead("a correction that is not a number")
+        axes = axes_of(a, axis)
+        return elementwise(f, variance(floats(a), axes, flag(keepdims), plain(ddof)))
 
     return run
 
 
 def torch_variance(f):
     """torch.var and torch.std."""
+    of_numpy = numpy_variance(f)
 
     def run(a, axis=None, unbiased=None, keepdims=False, *, correction=1):
         if unbiased is not None:
             if correction != 1:
                 raise NotRead("a variance with unbiased and correction")
             correction = int(flag(unbiased))
-        return deviation(a, axis, keepdims, correction, f)
+        return of_numpy(a, axis, ddof=correction, keepdims=keepdims)
 
     return run
 
@@ -328,16 +324,13 @@ def shape_of(sizes: tuple) -> tuple:
     return tuple(sizes_of(_sequence(sizes)))
 
 
-def filled(library: str, shape: tuple, value: Any, dtype: Any) -> Array:
+def filled(library: str, shape: tuple, e: Expr | None, dtype: Any) -> Array:
     """A new array of one value; for None its entries must be written before they are read."""
     name = DEFAULT[library]
     if dtype is not None:
         name = name_of_dtype(library, dtype)
-    elif is_integer(value):
-        raise NotRead("an array of integers")
-    e = S.Zero if value is None else plain(value)
     result = array(shape, e, library, name)
-    result.memory.written = value is not None
+    result.memory.written = e is not None
     if library == "numpy" and not shape:
         result.memory.fixed = "an array without axes"
     return result
@@ -362,7 +355,7 @@ def numpy_like(value):
     """np.zeros_like, np.ones_like, np.empty_like."""
 
     def run(a, dtype=None):
-        own = DType(a.library, floats(a).dtype) if dtype is None else dtype
+        own = DType(floats(a).library, a.dtype) if dtype is None else dtype
         return filled(a.library, a.shape, value, own)
 
     return run
@@ -385,8 +378,9 @@ def eye(library):
     def run(n, /, *, dtype=None, device=None):
         _check_device(device)
         shape = shape_of((n, n))
-        result = filled(library, shape, Scalar(S.One, "float"), dtype)
-        result.memory.e = KroneckerDelta(AXES[1], AXES[0]) if shape[0] != 1 else S.One
+        result = filled(library, shape, S.One, dtype)
+        if shape[0] != 1:
+            result.memory.e = KroneckerDelta(AXES[1], AXES[0])
         return result
 
     return run
@@ -399,8 +393,10 @@ def _check_device(device):
 
 def as_array(a, dtype=None):
     """np.asarray."""
+    if is_integer(a) and dtype is None:
+        raise NotRead("an array of integers")
     if is_number(a):
-        return filled("numpy", (), a, dtype)
+        return filled("numpy", (), plain(a), dtype)
     a = stacked(a) if isinstance(a, Listed) else floats(a)
     return a if dtype is None else cast(a, dtype)
 
@@ -612,8 +608,6 @@ def rms_norm(a, normalized_shape, weight=None, eps=None):
 
 # the tables
 
-ZERO, FULL_ONE = Scalar(S.Zero, "float"), Scalar(S.One, "float")
-
 
 def contiguous(a: Array) -> Array:
     """np.ascontiguousarray and Tensor.contiguous."""
@@ -642,11 +636,11 @@ NUMPY: dict[str, Callable] = {
     "dot": matmul,
     "outer": of_vectors("i,j->ij"),
     "einsum": einsum,
-    "zeros": numpy_filled(ZERO),
-    "ones": numpy_filled(FULL_ONE),
+    "zeros": numpy_filled(S.Zero),
+    "ones": numpy_filled(S.One),
     "empty": numpy_filled(None),
-    "zeros_like": numpy_like(0),
-    "ones_like": numpy_like(1),
+    "zeros_like": numpy_like(S.Zero),
+    "ones_like": numpy_like(S.One),
     "empty_like": numpy_like(None),
     "eye": eye("numpy"),
     "identity": eye("numpy"),
@@ -706,11 +700,11 @@ TORCH: dict[str, Callable] = SHARED | {
     "einsum": einsum,
     "nn.functional.layer_norm": layer_norm,
     "nn.functional.rms_norm": rms_norm,
-    "zeros": torch_filled(ZERO),
-    "ones": torch_filled(FULL_ONE),
+    "zeros": torch_filled(S.Zero),
+    "ones": torch_filled(S.One),
     "empty": torch_filled(None),
-    "zeros_like": torch_like(0),
-    "ones_like": torch_like(1),
+    "zeros_like": torch_like(S.Zero),
+    "ones_like": torch_like(S.One),
     "empty_like": torch_like(None),
     "eye": eye("torch"),
     "stack": stacked,

@@ -113,16 +113,6 @@ def _bound(names, needed, inputs, shared):
     return bound
 
 
-def _with_columns(inputs):
-    """The inputs with the statistics of the rows as columns, (M, 1)."""
-    return {
-        name: Input(value.head, (M, ONE))
-        if isinstance(value, Input) and value.shape == (M,)
-        else value
-        for name, value in inputs.items()
-    }
-
-
 def _in_words(inputs, library):
     kind = {"numpy": "NumPy arrays", "torch": "tensors"}[library]
     parts = []
@@ -215,7 +205,10 @@ def _of_forward(forward, inputs, names):
 def _variants(bound, inputs):
     """The inputs, and where nothing was said of a statistic's shape, those with statistics of shape (M, 1)."""
     told = any(isinstance(value, str) and "[" in value for value in inputs.values())
-    columns = _with_columns(bound)
+    columns = dict(bound)
+    for name, value in bound.items():
+        if isinstance(value, Input) and value.shape == (M,):
+            columns[name] = Input(value.head, (M, ONE))
     return [bound] if told or columns == bound else [bound, columns]
 
 
