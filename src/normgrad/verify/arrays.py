@@ -255,7 +255,7 @@ class Array:
 
         Args:  e: the entry, in this array's letters
         """
-        memory, outside = self.memory, self.memory.outside()
+        memory = self.memory
         own = list(self.turns.values())
         if memory.fixed:
             raise NotRead(f"a write to {memory.fixed}")
@@ -270,7 +270,7 @@ class Array:
             raise NotRead("an array that is read, or written twice, in one loop")
         if len(set(own)) < len(own) or any(turn not in state().loops for turn in own):
             raise NotRead("a write to some entries only")
-        over = [loop for loop in outside if loop not in own]
+        over = [loop for loop in memory.outside() if loop not in own]
         if over and not add:
             raise NotRead("what the last turn of a loop leaves")
         if add and memory.zero_before:
@@ -290,15 +290,16 @@ class Array:
         """Refuse a write that depends on which of several programs has a row."""
         if PROGRAMS not in state().sizes:
             return
-        shared = [loop for loop in state().loops if loop.shared]
+        shared = {loop for loop in state().loops if loop.shared}
+        in_own_place = PROGRAMS in self.memory.shape
         if PROGRAMS in self.shape or len(shared) > 1:
             raise NotRead("a write in the places of several programs")
-        if PROGRAMS in self.memory.shape and not (set(over) & set(shared)):
-            raise NotRead("what a program writes in its own place is not a sum of rows")
-        if PROGRAMS not in self.memory.shape and set(over) & set(shared):
-            raise NotRead("a sum of some rows outside of a place of the program's own")
-        if self.memory.argument and PROGRAMS not in self.memory.shape:
-            if not set(own) & set(shared):
+        if in_own_place != bool(shared & set(over)):
+            raise NotRead(
+                "a sum of some rows, or a program's own place, without the other"
+            )
+        if self.memory.argument and not in_own_place:
+            if not shared & set(own):
                 raise NotRead("an array that every program writes")
             if self.memory.read_whole:
                 raise NotRead("what other programs may read is written")

@@ -309,11 +309,10 @@ def _torch_var_mean(a, axis=None, keepdims=False, *, correction=1):
 
 def length(a, ord=None, axis=None, keepdims=False):
     """The root of the sum of squares."""
-    axes = axes_of(a, axis)
-    if ord is not None and (ord != 2 or len(axes) > 1):
+    if ord is not None and (ord != 2 or len(axes_of(a, axis)) > 1):
         raise NotRead("another norm than the root of the sum of squares")
     squares = elementwise(mul, floats(a), a)
-    return elementwise(root, total(squares, axes, flag(keepdims)))
+    return elementwise(root, numpy_sum(squares, axis, keepdims=keepdims))
 
 
 # new arrays
@@ -768,17 +767,16 @@ def _length_of(x, /):
 
 def summed_up(iterable, start=0, /):
     """sum of a list with an entry for each row, or of plain values."""
+    values = iterable
     if isinstance(iterable, Listed):
-        value = total(rows_of(iterable), [0])
+        values = [total(rows_of(iterable), [0])]
         if is_number(iterable.entry):
-            value = Scalar(value.e, "float")
-        return arithmetic("Add", start, value)
-    if not isinstance(iterable, tuple | list):
+            values = [Scalar(values[0].e, "float")]
+    if not isinstance(values, tuple | list):
         raise NotRead(f"a sum of {type(iterable).__name__}")
-    result = start
-    for value in iterable:
-        result = arithmetic("Add", result, value)
-    return result
+    for value in values:
+        start = arithmetic("Add", start, value)
+    return start
 
 
 # loops

@@ -225,9 +225,13 @@ class _Claim:
 
     def verdict(self, definitions, bound):
         """The verdict for arguments."""
-        read = self._of_class if self.is_class else self._of_function
         try:
-            traced, definitions, claims = read(definitions, bound)
+            if self.is_class:
+                traced, definitions, claims = self._of_class(definitions, bound)
+            else:
+                traced = self.trace(bound)
+                names = self._outputs(traced, definitions)
+                claims = _named(names, traced.outputs, definitions)
             if len({*traced.constants.values(), *self.eps}) > 1:
                 raise NotRead("another eps than that of the forward")
             return self._verdict(traced, definitions, claims, bound)
@@ -239,11 +243,6 @@ class _Claim:
     def trace(self, bound: dict, cotangents: Sequence[Input] = ()) -> Trace:
         """The program's outputs for arguments."""
         return trace(self.program, bound, cotangents, self.library, self.name)
-
-    def _of_function(self, definitions, bound):
-        traced = self.trace(bound)
-        names = self._outputs(traced, definitions)
-        return traced, definitions, _named(names, traced.outputs, definitions)
 
     def _outputs(self, traced, definitions):
         own = _recognized(traced.names, definitions)
@@ -262,13 +261,11 @@ class _Claim:
 
     def _of_class(self, definitions, bound):
         forward = self.trace(bound)
-        passed = forward.passed
+        passed, count = forward.passed, len(forward.outputs)
         if passed is None:
             raise NotRead("a backward with other parameters than ctx and gradients")
-        if len(passed) != len(forward.outputs):
-            raise Wrong(
-                f"backward takes {len(passed)} gradients of {len(forward.outputs)} results"
-            )
+        if len(passed) != count:
+            raise Wrong(f"backward takes {len(passed)} gradients of {count} results")
         if definitions is None:
             names = names_of(forward, bound)
             cotangents = list(map(_input_like, passed, forward.outputs))
@@ -454,7 +451,7 @@ def noted(
     for a in state.zeros:
         words.append(f"{lettered(_readable(a))[0]} is 0 in every row")
     for a, b in state.kinks:
-        (text,) = lettered(_readable(a - b))
+        text = lettered(_readable(a - b))[0]
         words.append(f"what is compared is not equal: {text} is not 0")
     return whole(verdicts, claim, words)
 

@@ -50,7 +50,7 @@ def _compiled(source, code, imports):
         compiled = next(
             constant
             for constant in compiled.co_consts
-            if isinstance(constant, CodeType) and constant.co_name == name
+            if getattr(constant, "co_name", "") == name
         )
     return compiled
 
