@@ -18,8 +18,8 @@ from sympy.core.cache import clear_cache
 
 SECONDS = 60
 MOST_TERMS = 200_000
-# seconds from a deadline that has passed, or an alarm that was not heard, to the next alarm
-SOON = 0.2
+# seconds between two alarms
+EVERY = 0.1
 
 _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 
@@ -33,44 +33,36 @@ def limited(seconds: float) -> Iterator[None]:
     """A context in which `look` raises OutOfPatience once the seconds have passed, an outer limit's included."""
     outer = _deadline.get()
     own = time.monotonic() + seconds
-    own = own if outer is None else min(own, outer)
-    token = _deadline.set(own)
-    alarmed = _has_alarm()
+    alarmed = outer is None and _alarm_is_free()
+    token = _deadline.set(own if outer is None else min(own, outer))
     if alarmed:
-        _set_alarm(own)
+        signal.signal(signal.SIGALRM, _ring)
+        signal.setitimer(signal.ITIMER_REAL, EVERY, EVERY)
     try:
         yield
     finally:
         _deadline.reset(token)
         if alarmed:
-            _set_alarm(outer)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
-def _has_alarm():
-    """Whether this thread can be interrupted, and the alarm is free."""
+def _alarm_is_free():
+    """Whether this thread can be interrupted, and nobody else has set an alarm."""
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or not hasattr(signal, "setitimer"):
         return False
-    handler = signal.getsignal(signal.SIGALRM)
-    free = handler is signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
-    return free or handler is _ring
-
-
-def _set_alarm(deadline):
-    """Let the alarm ring at a deadline; never for None."""
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    if deadline is None:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        return
-    signal.signal(signal.SIGALRM, _ring)
-    left = deadline - time.monotonic()
-    signal.setitimer(signal.ITIMER_REAL, max(left, SOON), SOON)
+    by_default = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+    return by_default and signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
 def _ring(*_):
-    """What SymPy was asked and could not answer yet is not kept."""
-    clear_cache()
-    look()
+    """Look at the clock; what SymPy was asked and could not answer in time is not kept."""
+    try:
+        look()
+    except OutOfPatience:
+        clear_cache()
+        raise
 
 
 def look() -> None:
