@@ -1,9 +1,13 @@
 """A proof ends: sums of many letters have one form without trying all orders, and what takes too long is undecided."""
 
+import time
+
 import pytest
 from sympy import Add, Mul
 
 from normgrad.symbolic import NotProved, dim, index, prove, tensor, total
+from normgrad.symbolic.patience import OutOfPatience, limited
+from normgrad.verify import norm, verify
 
 M, N = dim("M"), dim("N")
 i, j, k = index("i", "j", "k")
@@ -50,3 +54,29 @@ def test_what_takes_too_long_is_undecided_in_words():
         NotProved, match="undecided: multiplied out it has more than 200000 terms"
     ):
         prove(Mul(*many), Mul(*many) * (1 + s) - s * Mul(*many), seconds=2)
+
+
+# One call of SymPy multiplies it out, for more than a minute.
+LONG = """
+def f(x, weight, bias, rstd):
+    return (x + weight + 2 * bias + 3 * rstd[:, None] + 5 * x * weight) ** 20
+"""
+
+
+def test_a_verdict_takes_less_than_twice_its_seconds():
+    start = time.monotonic()
+    verdict = verify(LONG, norm(bias=True), outputs=("y",), seconds=3)
+    assert time.monotonic() - start < 6
+    assert not verdict
+
+
+def test_the_limit_of_a_step_leaves_that_of_the_whole():
+    with pytest.raises(OutOfPatience), limited(0.6):
+        with pytest.raises(OutOfPatience), limited(0.1):
+            while True:
+                pass
+        while True:
+            pass
+    with limited(0.1):
+        pass
+    time.sleep(0.2)

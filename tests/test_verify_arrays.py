@@ -181,6 +181,7 @@ HIDDEN = [
     before_return("y = np.asarray(dx)", "y *= 2"),
     before_return("s = np.asarray(1.0)", "t = s", "t += 1", "dx = dx * s"),
     before_return("dy *= 2", "dy /= 2"),
+    before_return("y = dy.astype(np.float16, copy=False)", "y *= 2"),
     before_return("x[...] = 0"),
     ("def vectorized(", "@double\ndef vectorized("),
     # shapes that fit where M = N
@@ -410,6 +411,9 @@ WRONG_TORCH = [
     ("wdy = dy * weight", "wdy = torch.add(dy * weight, dy, alpha=2)"),
     ("wdy = dy * weight", "wdy = dy * (weight + 0).expand_as(dy).mul_(1)"),
     ("wdy = dy * weight", "wdy = (dy * weight).t().reshape(dy.shape)"),
+    # a cast to the dtype that an argument has is the argument
+    ("wdy = dy * weight", "dy.bfloat16().mul_(2)\n        wdy = dy * weight"),
+    ("wdy = dy * weight", "dy.half().mul_(2)\n        wdy = dy * weight"),
     ("(wdy * x).mean(1,", "(wdy * x).mean(0,"),
     ("(wdy * x).mean(1, keepdim=True)", "(wdy * x).nanmean(1, keepdim=True)"),
     (

@@ -93,6 +93,15 @@ BESIDE = BESIDE.replace(
 )
 # The same by the count itself, from 0 on; from -1 on it divides by 0.
 BY_COUNT = LAST_APART.replace("(tile + 1)", "(count + 1)")
+# The same from -1 on: of what is stored every term is right, and the first turn divides by 0.
+FROM_MINUS_1 = BY_COUNT.replace(
+    "count = tl.zeros((BLOCK,), dtype=tl.int32)",
+    "count = -tl.full((BLOCK,), 1.0, dtype=tl.float32)",
+)
+FROM_MINUS_1 = FROM_MINUS_1.replace(
+    "count * (mean - mu) * (mean - mu)",
+    "count * (mean * mean - 2 * mean * mu) + (count + 1) * mu * mu",
+)
 STEP, UNDER_MASK = "m2 += (x - mean) * (x - old)", "m2 + (x - new) * (x - mean)"
 LANES = "m2 + count * (mean - mu) * (mean - mu)"
 SQUARES = "m2 + delta * (x - moved)"
@@ -142,6 +151,11 @@ WRONG = {
         ("range(0, tiles - 1)", "range(1, tiles - 1)"),
         ("range(0, tiles - 1)", "range(0, tiles - 2)"),
         ("m2 = tl.zeros((BLOCK,), dtype=tl.float32)", f"m2 = {FULL}"),
+        (
+            "(mean - mu)) / N\n",
+            "(mean - mu)) / N\n    twice = tl.where(mask, mean, 2 * mean)\n"
+            "    mu = tl.sum(twice * count) / N\n",
+        ),
     ],
     MASKED: [
         (SQUARES, "m2 + delta * delta"),
@@ -163,6 +177,10 @@ WRONG = {
         ("count = tl.zeros((BLOCK,), dtype=tl.float32)", f"count = {FULL}"),
         ("count = tl.zeros((BLOCK,), dtype=tl.float32)", f"count = -{FULL}"),
         ("delta = x - mean", "delta = x * x - mean"),
+        (
+            "tl.sum(mean * count, axis=0) / N",
+            "(tl.sum(mean * count + tl.cdiv(N, BLOCK), axis=0) - N) / N",
+        ),
     ],
     MERGED: [
         ("mask=mask, other=0.0", "mask=mask, other=1.0"),
@@ -190,6 +208,7 @@ WRONG[BESIDE] = [
     ("tl.sum(mean * count)", "tl.sum(first * (tiles - 1) + added)"),
     ("tl.sum(mean * count)", "tl.sum(first * (tiles - 1)) + tl.sum(added)"),
 ]
+WRONG[FROM_MINUS_1] = [("", "")]
 WRONG[BY_COUNT] = [
     ("count = tl.zeros((BLOCK,), dtype=tl.int32)", f"count = -{FULL}"),
 ]
@@ -217,7 +236,7 @@ def test_a_running_mean_and_its_squares_are_proved(loop, old, new):
 @pytest.mark.parametrize(
     "loop",
     WRONG,
-    ids=["last apart", "masked", "merged", "a sum beside", "by the count"],
+    ids=["last apart", "masked", "merged", "a sum beside", "from -1", "by the count"],
 )
 def test_no_wrong_edit_is_proved(loop):
     for old, new in WRONG[loop]:

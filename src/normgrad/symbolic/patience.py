@@ -1,7 +1,12 @@
-"""A limit on the time of a proof: the kernel looks at the clock, and counts the terms of a product beforehand."""
+"""A limit on the time of a proof: the kernel looks at the clock, and counts the terms of a product beforehand.
+
+Where it may, an alarm ends what does not look at the clock: in the main thread, if nobody else has set an alarm.
+"""
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,9 +14,12 @@ from contextvars import ContextVar
 from math import comb
 
 from sympy import Add, Expr, Mul, Pow
+from sympy.core.cache import clear_cache
 
 SECONDS = 60
 MOST_TERMS = 200_000
+# seconds between two alarms
+EVERY = 0.1
 
 _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 
@@ -25,11 +33,36 @@ def limited(seconds: float) -> Iterator[None]:
     """A context in which `look` raises OutOfPatience once the seconds have passed, an outer limit's included."""
     outer = _deadline.get()
     own = time.monotonic() + seconds
+    alarmed = outer is None and _alarm_is_free()
     token = _deadline.set(own if outer is None else min(own, outer))
+    if alarmed:
+        signal.signal(signal.SIGALRM, _ring)
+        signal.setitimer(signal.ITIMER_REAL, EVERY, EVERY)
     try:
         yield
     finally:
         _deadline.reset(token)
+        if alarmed:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+def _alarm_is_free():
+    """Whether this thread can be interrupted, and nobody else has set an alarm."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or not hasattr(signal, "setitimer"):
+        return False
+    by_default = signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+    return by_default and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+def _ring(*_):
+    """Look at the clock; what SymPy was asked and could not answer in time is not kept."""
+    try:
+        look()
+    except OutOfPatience:
+        clear_cache()
+        raise
 
 
 def look() -> None:

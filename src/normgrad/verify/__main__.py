@@ -18,8 +18,10 @@ NAMES = {
 
 def written(bound) -> str:
     """A bound value as it is typed after --bind."""
-    names = [name for name, value in NAMES.items() if value is bound]
-    return names[0] if names else repr(bound).replace("'", '"')
+    for name, value in NAMES.items():
+        if value is bound:
+            return name
+    return repr(bound).replace("'", '"')
 
 
 def parsed(text: str):

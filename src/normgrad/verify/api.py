@@ -51,7 +51,7 @@ def verify(
               kernel: the function's name, where the text has several
               helpers: {function: what it returns, as text}, taken for granted
               zero: whether numbers that the kernel compares with 0 are 0, as in a row of zeros
-              seconds: after how many a proof is given up, at its next step; a step may take long
+              seconds: after how many a proof is given up
     Returns:  Verdict, with one for each output
     Raises:   ValueError for a binding that fits neither the kernel nor the definitions
     """

@@ -10,15 +10,16 @@ sum, overflow and NaN are left out; that views share memory as they do in NumPy 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from operator import add, mul, sub
 from typing import Any
 
 import sympy
-from sympy import Dummy, Expr, Heaviside, Integer, Pow, S, Sum
+from sympy import Dummy, Expr, Heaviside, Integer, Pow, S
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import index
@@ -32,7 +33,6 @@ from .values import NotRead, Wrong
 # AXES[0] is the letter of the last axis
 AXES = index("a1", "a2", "a3", "a4")
 ONE = Integer(1)
-SIZES = (ONE, M, N)
 PROGRAM, PROGRAMS = PIDS[0], PROGRAM_COUNTS[0]
 BEFORE = "is 0 before the kernel runs"
 
@@ -44,7 +44,6 @@ class State:
     Args:  library: "numpy" or "torch", the arguments' own; dtype: the arguments' own, by name
            loops: the turns of the loops that run; domain: powers and logarithms as written, for their side conditions
            kinks: pairs of values that were compared; zeros: values that are taken for 0
-           dtype_asked: whether a dtype was compared
            words: what else is assumed
            sizes: that axes may have besides 1, M and N; zero: whether what is compared with 0 is 0
            writes: how often memory was written; cut: whether a gradient does not pass somewhere
@@ -56,7 +55,6 @@ class State:
     domain: list[Expr] = field(default_factory=list)
     kinks: list[tuple[Expr, Expr]] = field(default_factory=list)
     zeros: list[Expr] = field(default_factory=list)
-    dtype_asked: bool = False
     words: list[str] = field(default_factory=list)
     sizes: tuple[Expr, ...] = ()
     zero: bool = False
@@ -108,6 +106,11 @@ def number(e: Expr, kind: str) -> int | Scalar:
 FLOOR = sympy.Function("floordiv", integer=True)
 
 
+def kind_of(value: Any) -> str:
+    """ "float" or "bool" of an array, "float" or "int" of a number; "int" of what is none of these, too."""
+    return getattr(value, "kind", "int")
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a number of Python's, True and False included."""
     return isinstance(value, int | Scalar)
@@ -115,24 +118,18 @@ def is_number(value: Any) -> bool:
 
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer of Python's."""
-    return isinstance(value, int) or isinstance(value, Scalar) and value.kind == "int"
+    return is_number(value) and kind_of(value) == "int"
 
 
-def plain(value: int | Scalar) -> Expr:
-    """A number's expression."""
-    return value.e if isinstance(value, Scalar) else Integer(value)
-
-
-def in_words(shape: Iterable[Expr]) -> str:
-    """A shape as Python writes it."""
-    sizes = list(map(str, shape))
-    return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
+def plain(value: int | Scalar | Array) -> Expr:
+    """The expression of a number, or of an array's entry."""
+    return Integer(value) if isinstance(value, int) else value.e
 
 
 def check_shape(shape: Sequence[Expr]) -> None:
     """Refuse an axis of another size than 1, M and N, and more axes than there are letters."""
     for size in shape:
-        if size not in (*SIZES, *state().sizes):
+        if size not in (ONE, M, N, *state().sizes):
             raise NotRead(f"an axis of {size} entries, neither 1, M nor N")
     if len(shape) > len(AXES):
         raise NotRead(f"an array of {len(shape)} axes")
@@ -258,7 +255,7 @@ class Array:
 
         Args:  e: the entry, in this array's letters
         """
-        memory, outside = self.memory, self.memory.outside()
+        memory = self.memory
         own = list(self.turns.values())
         if memory.fixed:
             raise NotRead(f"a write to {memory.fixed}")
@@ -273,7 +270,7 @@ class Array:
             raise NotRead("an array that is read, or written twice, in one loop")
         if len(set(own)) < len(own) or any(turn not in state().loops for turn in own):
             raise NotRead("a write to some entries only")
-        over = [loop for loop in outside if loop not in own]
+        over = [loop for loop in memory.outside() if loop not in own]
         if over and not add:
             raise NotRead("what the last turn of a loop leaves")
         if add and memory.zero_before:
@@ -282,7 +279,7 @@ class Array:
             raise NotRead("a sum that was not set to 0 first")
         self._check_share(own, over)
         back = {here: there for there, here in self._letters().items()}
-        e = summed(e, over).xreplace(back)
+        e = summed(e, {turn.letter: turn.size for turn in over}).xreplace(back)
         memory.e = memory.e + e if add else e
         memory.written = memory.changed = True
         memory.zero_before = ""
@@ -293,15 +290,16 @@ class Array:
         """Refuse a write that depends on which of several programs has a row."""
         if PROGRAMS not in state().sizes:
             return
-        shared = [loop for loop in state().loops if loop.shared]
+        shared = {loop for loop in state().loops if loop.shared}
+        in_own_place = PROGRAMS in self.memory.shape
         if PROGRAMS in self.shape or len(shared) > 1:
             raise NotRead("a write in the places of several programs")
-        if PROGRAMS in self.memory.shape and not (set(over) & set(shared)):
-            raise NotRead("what a program writes in its own place is not a sum of rows")
-        if PROGRAMS not in self.memory.shape and set(over) & set(shared):
-            raise NotRead("a sum of some rows outside of a place of the program's own")
-        if self.memory.argument and PROGRAMS not in self.memory.shape:
-            if not set(own) & set(shared):
+        if in_own_place != bool(shared & set(over)):
+            raise NotRead(
+                "a sum of some rows, or a program's own place, without the other"
+            )
+        if self.memory.argument and not in_own_place:
+            if not shared & set(own):
                 raise NotRead("an array that every program writes")
             if self.memory.read_whole:
                 raise NotRead("what other programs may read is written")
@@ -343,17 +341,15 @@ def broadcast(*shapes: Sequence[Expr]) -> tuple[Expr, ...]:
 
     Raises:  Wrong where they fit at some sizes only
     """
-    ndim = max(map(len, shapes))
-    result = [ONE] * ndim
-    for shape in shapes:
-        for axis, size in enumerate((ONE,) * (ndim - len(shape)) + tuple(shape)):
-            if size != 1 and result[axis] not in (ONE, size):
-                both = " and ".join(map(in_words, shapes))
-                raise Wrong(
-                    f"the shapes {both} fit together for {result[axis]} = {size} only"
-                )
-            if size != 1:
-                result[axis] = size
+    result = []
+    from_last = zip_longest(*map(reversed, shapes), fillvalue=ONE)
+    for sizes in reversed(list(from_last)):
+        longer = [size for size in dict.fromkeys(sizes) if size != 1]
+        if len(longer) > 1:
+            both = " and ".join(str(tuple(shape)) for shape in shapes)
+            equal = " = ".join(map(str, longer))
+            raise Wrong(f"the shapes {both} fit together for {equal} only")
+        result += longer or [ONE]
     return tuple(result)
 
 
@@ -362,14 +358,13 @@ def elementwise(f: Callable[..., Expr], *operands: Any, kind: str = "float") -> 
 
     Args:  f: of expressions; operands: arrays of floats of one library, and numbers
     """
-    arrays = [value for value in operands if isinstance(value, Array)]
     for value in operands:
-        if not isinstance(value, Array) and not is_number(value):
+        if not isinstance(value, Array | Scalar | int):
             raise NotRead(f"arithmetic of an array with {type(value).__name__}")
+    arrays = [value for value in operands if isinstance(value, Array)]
     library, dtype = _common(arrays)
     shape = broadcast(*[a.shape for a in arrays])
-    entries = [v.e if isinstance(v, Array) else plain(v) for v in operands]
-    return array(shape, f(*entries), library, dtype, kind)
+    return array(shape, f(*map(plain, operands)), library, dtype, kind)
 
 
 def _common(arrays):
@@ -442,7 +437,7 @@ def arithmetic(operation: str, a: Any, b: Any) -> Any:
         return matmul(a, b)
     if is_number(a) and is_number(b):
         return _of_numbers(operation, a, b)
-    kinds = [getattr(value, "kind", "int") for value in (a, b)]
+    kinds = [kind_of(a), kind_of(b)]
     if operation in LOGIC and kinds == ["bool", "bool"]:
         return elementwise(LOGIC[operation], a, b, kind="bool")
     if operation not in ARITHMETIC:
@@ -473,18 +468,10 @@ def _of_numbers(operation, a, b):
     return number(ARITHMETIC[operation](left, right), kind)
 
 
-def negative(a: Any) -> Any:
-    """-a."""
-    if is_number(a):
-        return number(-plain(a), "int" if is_integer(a) else "float")
-    return elementwise(lambda e: -e, floats(a))
-
-
 def compared(operation: str, a: Any, b: Any) -> Array:
     """a > b and the like, of arrays: truth values."""
-    for value in (a, b):
-        if isinstance(value, Array):
-            floats(value, "a comparison")
+    if "bool" in (kind_of(a), kind_of(b)):
+        raise NotRead("a comparison of truth values")
     if operation in ("Lt", "LtE"):
         a, b = b, a
     elif operation not in ("Gt", "GtE"):
@@ -494,13 +481,11 @@ def compared(operation: str, a: Any, b: Any) -> Array:
 
 def chosen(condition: Any, a: Any, b: Any) -> Array:
     """where(condition, a, b)."""
-    if not isinstance(condition, Array) or condition.kind != "bool":
+    if kind_of(condition) != "bool":
         raise NotRead("where of a condition that is not a comparison of values")
-    for side in (a, b):
-        if isinstance(side, Array):
-            floats(side, "where")
-    if "float" not in [getattr(side, "kind", "int") for side in (a, b)]:
-        raise NotRead("where of integers")
+    kinds = [kind_of(a), kind_of(b)]
+    if "bool" in kinds or "float" not in kinds:
+        raise NotRead("where of truth values, or of integers")
     return elementwise(lambda h, p, q: h * p + (1 - h) * q, condition, a, b)
 
 
@@ -541,15 +526,14 @@ def indexed(a: Array, key: tuple, write: bool = False) -> Array:
 
     Args:  write: whether it is written; to be read, an entry of a NumPy array is a number of its own
     """
-    if sum(part is Ellipsis for part in key) > 1:
+    parts = list(key) if Ellipsis in key else [*key, Ellipsis]
+    if parts.count(Ellipsis) > 1:
         raise NotRead("an index with two ellipses")
-    count = sum(part is not None and part is not Ellipsis for part in key)
+    count = len(parts) - parts.count(None) - 1
     if count > a.ndim:
         raise Wrong(f"{count} indices of an array with {a.ndim} axes")
-    filler = [slice(None)] * (a.ndim - count)
-    parts = list(key)
-    at = parts.index(Ellipsis) if Ellipsis in parts else len(parts)
-    parts[at : at + 1] = filler
+    at = parts.index(Ellipsis)
+    parts[at : at + 1] = [slice(None)] * (a.ndim - count)
     order, turns, axis = [], {}, 0
     for part in parts:
         if part is None:
@@ -596,11 +580,11 @@ def reshaped(a: Array, shape: Sequence[Any]) -> Array:
         sizes[sizes.index(-1)] = -count / sympy.prod(sizes)
     kept = [axis for axis in range(a.ndim) if a.shape[axis] != 1]
     if [size for size in sizes if size != 1] != [a.shape[axis] for axis in kept]:
-        words = f"{in_words(a.shape)} reshaped to {in_words(sizes)}"
+        words = f"{a.shape} reshaped to {tuple(sizes)}"
         raise NotRead(words) if sympy.prod(sizes) == count else Wrong(words)
     old = iter(kept)
     view = moved(a, [None if size == 1 else next(old) for size in sizes])
-    return perhaps_view(a, like(a, view.shape, view.e))
+    return perhaps_view(a, copied(view))
 
 
 def expanded(a: Array, shape: Sequence[Any]) -> Array:
@@ -608,7 +592,7 @@ def expanded(a: Array, shape: Sequence[Any]) -> Array:
     sizes = sizes_of(shape)
     check_shape(sizes)
     if broadcast(a.shape, sizes) != tuple(sizes):
-        raise Wrong(f"{in_words(a.shape)} broadcast to {in_words(sizes)}")
+        raise Wrong(f"{a.shape} broadcast to {tuple(sizes)}")
     axes = [None] * (len(sizes) - a.ndim)
     for own, mine, size in zip(a.axes, a.shape, sizes[len(axes) :], strict=True):
         axes.append(own if size == mine else None)
@@ -620,17 +604,12 @@ def expanded(a: Array, shape: Sequence[Any]) -> Array:
 
 def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     """The sum over axes; keep leaves them with one entry."""
-    e = floats(a, "a sum").e
-    for axis in axes:
-        if a.shape[axis] != 1:
-            r = Dummy("r", integer=True, positive=True)
-            e = Sum(e.xreplace({a.letter(axis): r}), (r, 1, a.shape[axis]))
+    sizes = {a.letter(axis): a.shape[axis] for axis in axes}
     shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]
+    kept = like(a, shape, summed(floats(a, "a sum").e, sizes))
     if keep:
-        return like(a, shape, e)
-    left = [axis for axis in range(a.ndim) if axis not in axes]
-    letters = {a.letter(axis): AXES[len(left) - 1 - k] for k, axis in enumerate(left)}
-    return like(a, [shape[axis] for axis in left], e.xreplace(letters))
+        return kept
+    return copied(moved(kept, [axis for axis in range(a.ndim) if axis not in axes]))
 
 
 def count_of(a: Array, axes: Sequence[int]) -> Expr:
@@ -648,18 +627,17 @@ def variance(a: Array, axes: Sequence[int], keep: bool, less: Expr) -> Array:
     """The mean square deviation over axes, with `less` subtracted from the number of entries."""
     count = count_of(a, axes) - less
     q = elementwise(lambda e, m: e - m, a, average(a, axes, keep=True))
-    squares = total(elementwise(lambda e: e**2, q), axes, keep)
+    squares = total(elementwise(mul, q, q), axes, keep)
     return elementwise(lambda e: divide(e, count), squares)
 
 
-def matmul(a: Any, b: Any) -> Array:
+def matmul(a: Any, b: Any, /) -> Array:
     """a @ b, of one or two axes each."""
     forms = {(1, 1): "i,i->", (2, 1): "ij,j->i", (1, 2): "i,ij->j", (2, 2): "ij,jk->ik"}
-    if not (isinstance(a, Array) and isinstance(b, Array)):
-        raise NotRead("a matrix product of other than two arrays")
-    if (a.ndim, b.ndim) not in forms:
-        raise NotRead(f"a matrix product of {a.ndim} and {b.ndim} axes")
-    return einsum(forms[a.ndim, b.ndim], a, b)
+    axes = floats(a, "a matrix product").ndim, floats(b, "a matrix product").ndim
+    if axes not in forms:
+        raise NotRead(f"a matrix product of {axes[0]} and {axes[1]} axes")
+    return einsum(forms[axes], a, b)
 
 
 def einsum(text: Any, *arrays: Any) -> Array:
@@ -669,7 +647,7 @@ def einsum(text: Any, *arrays: Any) -> Array:
     operands, _, result = text.replace(" ", "").partition("->")
     names = operands.split(",")
     if [floats(a, "einsum").ndim for a in arrays] != list(map(len, names)):
-        shapes = ", ".join(in_words(a.shape) for a in arrays)
+        shapes = ", ".join(str(a.shape) for a in arrays)
         raise Wrong(f"einsum {text} of the shapes {shapes}")
     letters = {c: Dummy("r", integer=True, positive=True) for c in operands}
     sizes, product = {}, ONE
@@ -683,9 +661,8 @@ def einsum(text: Any, *arrays: Any) -> Array:
     library, dtype = _common(arrays)
     if library == "torch" and len({a.dtype for a in arrays}) > 1:
         raise NotRead("a product of tensors of two dtypes, which torch refuses")
-    for c, size in sizes.items():
-        if c not in result and size != 1:
-            product = Sum(product, (letters[c], 1, size))
+    added = {letters[c]: size for c, size in sizes.items() if c not in result}
+    product = summed(product, added)
     axes = {letters[c]: AXES[len(result) - 1 - k] for k, c in enumerate(result)}
     shape = [sizes[c] for c in result]
     new = array(shape, product.xreplace(axes), library, dtype)

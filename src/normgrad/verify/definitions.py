@@ -177,5 +177,4 @@ def norm(
         at.dresidual_out if dresidual_out else S.Zero,
     )
     names = "y residual_out mean rstd dx dresidual dw db dgate".split()
-    heads = {name: entry(name) for name in names}
-    return Norm(defs, {name: head for name, head in heads.items() if head in defs})
+    return Norm(defs, {name: entry(name) for name in names if entry(name) in defs})

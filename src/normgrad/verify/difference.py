@@ -13,22 +13,13 @@ X, P, X_HAT, RSTD, MEAN = (
 )
 
 
-def in_field_names(stored: Expr, output: Expr, definitions: Norm) -> tuple[Expr, ...]:
-    """The terms of stored - defined, with x written as x_hat / rstd + mean and the row's own root as rstd.
-
-    Args:    stored: what a program returns; output: the head of its definition
-    Raises:  ValueError where the definitions are none of a norm, NotImplementedError where there is no normal form
-    """
-    return field_terms(stored - output, definitions)
-
-
 def field_terms(
     e: Expr, definitions: Norm, root: Expr | None = None
 ) -> tuple[Expr, ...]:
     """The terms of an expression, with x written as x_hat / rstd + mean and a row's root as rstd.
 
     Args:    root: what is called rstd[i], of row i; without one the definitions' own
-    Raises:  as in_field_names
+    Raises:  ValueError where the definitions are none of a norm, NotImplementedError where there is no normal form
     """
     defs = definitions.defs
     if not all(head in defs for head in (P[i, j], X_HAT[i, j], RSTD[i])):

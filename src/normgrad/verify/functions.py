@@ -33,9 +33,7 @@ from .interpreter import (
     Reader,
     flat,
 )
-
-# the dtypes of arguments for which a program must have one formula
-DTYPES = {"numpy": ("float64", "float32"), "torch": ("float32", "float64", "bfloat16")}
+from .library import FLOATS
 
 
 @dataclass
@@ -47,6 +45,7 @@ class Trace:
            gradients: of an autograd Function, for every argument of its forward
            written: the arguments that it writes over; constants: {name in its module: its value} that are eps
            noted: the State of the trace
+           passed: of an autograd Function, the parameters of its backward without ctx, None for another kind of them
     """
 
     outputs: list
@@ -56,6 +55,7 @@ class Trace:
     written: list[str]
     constants: dict[str, Expr]
     noted: State
+    passed: list[str] | None
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,8 @@ class Input:
         """The argument of a trace."""
         if not isinstance(self.head, Indexed):
             return Scalar(self.head, "float")
-        kept = [axis for axis, size in enumerate(self.shape) if size != 1]
-        letters = tuple(AXES[len(self.shape) - 1 - axis] for axis in kept)
+        axes = zip(self.shape, reversed(AXES[: len(self.shape)]), strict=True)
+        letters = tuple(letter for size, letter in axes if size != 1)
         own = self.head.base[letters]
         return array(self.shape, own, state().library, state().dtype)
 
@@ -87,8 +87,8 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
         names = reader.module(program).names
         kinds = Function | FunctionClass
         functions = [key for key, value in names.items() if isinstance(value, kinds)]
-        name = name or (functions or [""])[-1]
-        if not isinstance(names.get(name), kinds):
+        name = name or next(reversed(functions), "")
+        if name not in functions:
             raise ValueError(
                 f"name: got {name!r}, needs a function of the text: {functions}"
             )
@@ -152,25 +152,22 @@ def trace(
     Raises:   NotRead, with the line, for what is not followed; Wrong, one of it, for what is wrong in itself
     """
     traces = []
-    for dtype in DTYPES[library]:
-        if len(traces) == 2 and not any(t.noted.dtype_asked for t in traces):
-            break
+    for dtype in dict.fromkeys(FLOATS[library].values()):
         with tracing(library, dtype), evaluate(True), followed():
             traces.append(_traced(program, inputs, cotangents, name))
-    for second in traces[1:]:
-        if (
-            _as_text(second) != _as_text(traces[0])
-            or second.written != traces[0].written
-        ):
-            raise NotRead("another formula for another dtype")
+    texts = list(map(_as_text, traces))
+    if any(text != texts[0] for text in texts):
+        raise NotRead("another formula for another dtype")
     return traces[0]
 
 
 def _as_text(traced):
-    return [
-        (value.shape, lettered(value.unnoted())) if isinstance(value, Array) else value
-        for value in traced.outputs + traced.gradients
-    ]
+    """What a program returns and writes over, as what can be compared."""
+    values = [*traced.outputs, *traced.gradients]
+    for position, value in enumerate(values):
+        if isinstance(value, Array):
+            values[position] = value.shape, lettered(value.unnoted())
+    return values, traced.written
 
 
 def _traced(program, inputs, cotangents, name):
@@ -180,17 +177,19 @@ def _traced(program, inputs, cotangents, name):
         key: value.value() if isinstance(value, Input) else reader.admit(value)
         for key, value in inputs.items()
     }
-    passed = [cotangent.value() for cotangent in cotangents]
-    gradients = []
+    gradients, parameters = [], None
+    cotangents = [cotangent.value() for cotangent in cotangents]
     if isinstance(target, FunctionClass):
         outputs, context = reader.forward(target, list(values.values()))
         reader.phase = BACKWARD
-        if passed:
-            gradients = reader.call(target.methods["backward"], [context, *passed])
-            gradients = list(flat(gradients))
+        backward = target.methods.get("backward")
+        if backward and not backward.node.args.vararg and not backward.defaults:
+            parameters = backward.parameters[1:]
+        if cotangents:
+            gradients = list(flat(reader.call(backward, [context, *cotangents])))
     else:
         outputs = reader.call(target, [], values)
-    arguments = values | {str(k): value for k, value in enumerate(passed)}
+    arguments = values | {str(k): value for k, value in enumerate(cotangents)}
     written = [
         key
         for key, value in arguments.items()
@@ -199,7 +198,9 @@ def _traced(program, inputs, cotangents, name):
     keyed = isinstance(outputs, dict)
     names = list(outputs) if keyed else names_returned(target)
     results, constants = list(flat(outputs)), reader.used
-    return Trace(results, names, keyed, gradients, written, constants, state())
+    return Trace(
+        results, names, keyed, gradients, written, constants, state(), parameters
+    )
 
 
 def _is_eps(value):
@@ -214,7 +215,7 @@ def parameters_of(program: Any, name: str = "") -> tuple[list[str], list[str], b
     function, first = target, 0
     if is_class:
         function = target.methods["forward"]
-        first = 0 if "setup_context" in target.methods else 1
+        first = int("setup_context" not in target.methods)
     arguments = function.node.args
     if arguments.vararg or arguments.kwarg:
         raise NotRead("a function with * in its parameters")
@@ -222,16 +223,6 @@ def parameters_of(program: Any, name: str = "") -> tuple[list[str], list[str], b
     if not is_class:
         names += [argument.arg for argument in arguments.kwonlyargs]
     return names, [key for key in names if key not in function.defaults], is_class
-
-
-def cotangents_of(program: Any, name: str = "") -> list[str]:
-    """The parameters of an autograd Function's backward, without ctx."""
-    with tracing("torch", "float64"):
-        target = target_of(Reader(), program, name)
-    backward = target.methods.get("backward")
-    if backward is None or backward.node.args.vararg or backward.defaults:
-        raise NotRead("a backward with other parameters than ctx and gradients")
-    return backward.parameters[1:]
 
 
 def names_returned(target: Function | FunctionClass) -> list[str] | None:
@@ -243,7 +234,7 @@ def names_returned(target: Function | FunctionClass) -> list[str] | None:
         last = last[-1]
     if isinstance(last, ast.Return):
         last = last.value
-    parts = last.elts if isinstance(last, ast.Tuple | ast.List) else [last]
+    parts = getattr(last, "elts", [last])
     if all(isinstance(part, ast.Name) for part in parts):
         return [part.id for part in parts]
     return None

@@ -40,7 +40,6 @@ from .arrays import (
     indexed,
     is_number,
     moved,
-    negative,
     number,
     plain,
     state,
@@ -263,7 +262,6 @@ def same(a: Any, b: Any) -> bool:
         difference = sympy.expand(plain(a) - plain(b))
         return decided(sympy.Eq(difference, 0), f"whether {plain(a)} = {plain(b)}")
     if isinstance(a, DType) and isinstance(b, DType):
-        state().dtype_asked = True
         if "mixed" in (a.name, b.name):
             raise NotRead("a comparison of the dtype of what has two")
         return a == b
@@ -671,7 +669,7 @@ class Reader(Walker):
         if isinstance(node.op, ast.Not):
             return not truth(value)
         if isinstance(node.op, ast.USub):
-            return negative(value)
+            return arithmetic("Mult", -1, value)
         if isinstance(node.op, ast.UAdd) and is_number(value):
             return value
         if isinstance(value, Array) and value.kind == "bool":

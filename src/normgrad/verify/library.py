@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from operator import add, mul, sub
+from operator import add, mul, neg, sub
 from typing import Any
 
 from sympy import Abs, Expr, KroneckerDelta, Max, Min, Rational, S, exp, tanh
@@ -37,7 +37,6 @@ from .arrays import (
     elementwise,
     expanded,
     floats,
-    in_words,
     indexed,
     is_integer,
     is_number,
@@ -101,8 +100,7 @@ class Known:
         except TypeError as reason:
             raise NotRead(f"{self.name}: {reason}") from None
         for value in (*args, *options.values()):
-            foreign = isinstance(value, Array) and value.library != self.library
-            if foreign and self.library != "math":
+            if isinstance(value, Array) and self.library not in ("math", value.library):
                 raise NotRead(f"{self.name} of an array of {value.library}")
         return self.run(*args, **named)
 
@@ -171,13 +169,13 @@ ENTRIES: dict[str, Callable[[Expr], Expr]] = {
     "exp": exp,
     "log": logarithm,
     "tanh": tanh,
-    "negative": lambda e: -e,
+    "negative": neg,
 }
 TO_FLOATS = (root, exp, logarithm, tanh)
 TORCH_ENTRIES = ENTRIES | {
     "rsqrt": lambda e: power(e, -S.Half),
     "sigmoid": sigmoid,
-    "neg": ENTRIES["negative"],
+    "neg": neg,
 }
 OPERATIONS = {
     "add": "Add",
@@ -248,10 +246,10 @@ def _addcmul(a, tensor1, tensor2, *, value=1):
 # reductions
 
 
-def reduction(f):
-    """np.sum and np.mean."""
+def reduction(f, default=None):
+    """np.sum and np.mean; default: the axis, where none is given."""
 
-    def run(a, axis=None, dtype=None, *, keepdims=False):
+    def run(a, axis=default, dtype=None, *, keepdims=False):
         result = f(floats(a), axes_of(a, axis), flag(keepdims))
         return result if dtype is None else cast(result, dtype)
 
@@ -270,38 +268,28 @@ def torch_reduction(run):
     return of_torch
 
 
-def _add_reduce(a, axis=0, dtype=None, *, keepdims=False):
-    return numpy_sum(a, axis, dtype, keepdims=keepdims)
-
-
-def deviation(a, axis, keepdims, less, f):
-    """f of the mean square deviation; less: how many entries do not count."""
-    if not is_number(less):
-        raise NotRead("a correction that is not a number")
-    axes = axes_of(a, axis)
-    return elementwise(f, variance(floats(a), axes, flag(keepdims), plain(less)))
-
-
 def numpy_variance(f):
-    """np.var and np.std."""
+    """np.var and np.std: f of the mean square deviation."""
 
     def run(a, axis=None, *, ddof=0, keepdims=False):
-        return deviation(a, axis, keepdims, ddof, f)
+        if not is_number(ddof):
+            raise NotRead("a correction that is not a number")
+        axes = axes_of(a, axis)
+        return elementwise(f, variance(floats(a), axes, flag(keepdims), plain(ddof)))
 
     return run
 
 
 def torch_variance(f):
     """torch.var and torch.std."""
+    of_numpy = numpy_variance(f)
 
     def run(a, axis=None, unbiased=None, keepdims=False, *, correction=1):
-        if isinstance(axis, bool):
-            raise NotRead("var(unbiased) without a dimension")
         if unbiased is not None:
             if correction != 1:
                 raise NotRead("a variance with unbiased and correction")
             correction = int(flag(unbiased))
-        return deviation(a, axis, keepdims, correction, f)
+        return of_numpy(a, axis, ddof=correction, keepdims=keepdims)
 
     return run
 
@@ -321,11 +309,10 @@ def _torch_var_mean(a, axis=None, keepdims=False, *, correction=1):
 
 def length(a, ord=None, axis=None, keepdims=False):
     """The root of the sum of squares."""
-    axes = axes_of(a, axis)
-    if ord is not None and (ord != 2 or len(axes) > 1):
+    if ord is not None and (ord != 2 or len(axes_of(a, axis)) > 1):
         raise NotRead("another norm than the root of the sum of squares")
-    squares = elementwise(lambda e: e**2, floats(a))
-    return elementwise(root, total(squares, axes, flag(keepdims)))
+    squares = elementwise(mul, floats(a), a)
+    return elementwise(root, numpy_sum(squares, axis, keepdims=keepdims))
 
 
 # new arrays
@@ -336,16 +323,13 @@ def shape_of(sizes: tuple) -> tuple:
     return tuple(sizes_of(_sequence(sizes)))
 
 
-def filled(library: str, shape: tuple, value: Any, dtype: Any) -> Array:
+def filled(library: str, shape: tuple, e: Expr | None, dtype: Any) -> Array:
     """A new array of one value; for None its entries must be written before they are read."""
     name = DEFAULT[library]
     if dtype is not None:
         name = name_of_dtype(library, dtype)
-    elif is_integer(value):
-        raise NotRead("an array of integers")
-    e = S.Zero if value is None else plain(value)
     result = array(shape, e, library, name)
-    result.memory.written = value is not None
+    result.memory.written = e is not None
     if library == "numpy" and not shape:
         result.memory.fixed = "an array without axes"
     return result
@@ -370,19 +354,19 @@ def numpy_like(value):
     """np.zeros_like, np.ones_like, np.empty_like."""
 
     def run(a, dtype=None):
-        own = DType("numpy", floats(a).dtype) if dtype is None else dtype
-        return filled("numpy", a.shape, value, own)
+        own = DType(floats(a).library, a.dtype) if dtype is None else dtype
+        return filled(a.library, a.shape, value, own)
 
     return run
 
 
 def torch_like(value):
     """torch.zeros_like, torch.ones_like, torch.empty_like."""
+    like_numpy = numpy_like(value)
 
     def run(a, *, dtype=None, device=None):
         _check_device(device)
-        own = DType("torch", floats(a).dtype) if dtype is None else dtype
-        return filled("torch", a.shape, value, own)
+        return like_numpy(a, dtype)
 
     return run
 
@@ -393,8 +377,9 @@ def eye(library):
     def run(n, /, *, dtype=None, device=None):
         _check_device(device)
         shape = shape_of((n, n))
-        result = filled(library, shape, Scalar(S.One, "float"), dtype)
-        result.memory.e = KroneckerDelta(AXES[1], AXES[0]) if shape[0] != 1 else S.One
+        result = filled(library, shape, S.One, dtype)
+        if shape[0] != 1:
+            result.memory.e = KroneckerDelta(AXES[1], AXES[0])
         return result
 
     return run
@@ -407,8 +392,10 @@ def _check_device(device):
 
 def as_array(a, dtype=None):
     """np.asarray."""
+    if is_integer(a) and dtype is None:
+        raise NotRead("an array of integers")
     if is_number(a):
-        return filled("numpy", (), a, dtype)
+        return filled("numpy", (), plain(a), dtype)
     a = stacked(a) if isinstance(a, Listed) else floats(a)
     return a if dtype is None else cast(a, dtype)
 
@@ -523,10 +510,6 @@ def of_vectors(text):
     return run
 
 
-def _product(x1, x2, /):
-    return matmul(floats(x1), floats(x2))
-
-
 # methods that only one library has
 
 
@@ -596,18 +579,18 @@ def _normalized(a, normalized_shape, weight, bias, eps, center):
         raise NotRead("a norm of torch without a tuple of sizes, or a number eps")
     sizes = tuple(sizes_of(normalized_shape))
     shape = floats(a).shape
-    axes = list(range(len(shape)))[-len(sizes) :]
+    axes = range(len(shape))[-len(sizes) :]
     if not sizes or shape[-len(sizes) :] != sizes:
-        raise Wrong(f"normalized_shape {in_words(sizes)} of {in_words(shape)}")
+        raise Wrong(f"normalized_shape {sizes} of {shape}")
     if center:
         a = elementwise(sub, a, average(a, axes, keep=True))
-    squares = average(elementwise(lambda e: e**2, a), axes, keep=True)
+    squares = average(elementwise(mul, a, a), axes, keep=True)
     a = elementwise(lambda e, s, c: e * power(s + c, -S.Half), a, squares, eps)
     for f, vector in ((mul, weight), (add, bias)):
         if vector is None:
             continue
         if floats(vector).shape != sizes:
-            raise Wrong(f"a weight or bias of the shape {in_words(vector.shape)}")
+            raise Wrong(f"a weight or bias of the shape {vector.shape}")
         a = elementwise(f, a, vector)
     return a
 
@@ -623,8 +606,6 @@ def rms_norm(a, normalized_shape, weight=None, eps=None):
 
 
 # the tables
-
-ZERO, FULL_ONE = Scalar(S.Zero, "float"), Scalar(S.One, "float")
 
 
 def contiguous(a: Array) -> Array:
@@ -648,17 +629,17 @@ NUMPY: dict[str, Callable] = {
     "mean": numpy_mean,
     "var": numpy_variance(itself),
     "std": numpy_variance(root),
-    "add.reduce": _add_reduce,
+    "add.reduce": reduction(total, 0),
     "linalg.norm": length,
-    "matmul": _product,
-    "dot": _product,
+    "matmul": matmul,
+    "dot": matmul,
     "outer": of_vectors("i,j->ij"),
     "einsum": einsum,
-    "zeros": numpy_filled(ZERO),
-    "ones": numpy_filled(FULL_ONE),
+    "zeros": numpy_filled(S.Zero),
+    "ones": numpy_filled(S.One),
     "empty": numpy_filled(None),
-    "zeros_like": numpy_like(0),
-    "ones_like": numpy_like(1),
+    "zeros_like": numpy_like(S.Zero),
+    "ones_like": numpy_like(S.One),
     "empty_like": numpy_like(None),
     "eye": eye("numpy"),
     "identity": eye("numpy"),
@@ -698,7 +679,7 @@ SHARED: dict[str, Callable] = {
     "var": torch_var,
     "std": torch_variance(root),
     "norm": length,
-    "matmul": _product,
+    "matmul": matmul,
     "dot": of_vectors("i,i->"),
     "outer": of_vectors("i,j->ij"),
     "unsqueeze": _unsqueezed,
@@ -718,11 +699,11 @@ TORCH: dict[str, Callable] = SHARED | {
     "einsum": einsum,
     "nn.functional.layer_norm": layer_norm,
     "nn.functional.rms_norm": rms_norm,
-    "zeros": torch_filled(ZERO),
-    "ones": torch_filled(FULL_ONE),
+    "zeros": torch_filled(S.Zero),
+    "ones": torch_filled(S.One),
     "empty": torch_filled(None),
-    "zeros_like": torch_like(0),
-    "ones_like": torch_like(1),
+    "zeros_like": torch_like(S.Zero),
+    "ones_like": torch_like(S.One),
     "empty_like": torch_like(None),
     "eye": eye("torch"),
     "stack": stacked,
@@ -786,17 +767,16 @@ def _length_of(x, /):
 
 def summed_up(iterable, start=0, /):
     """sum of a list with an entry for each row, or of plain values."""
+    values = iterable
     if isinstance(iterable, Listed):
-        value = total(rows_of(iterable), [0])
+        values = [total(rows_of(iterable), [0])]
         if is_number(iterable.entry):
-            value = Scalar(value.e, "float")
-        return arithmetic("Add", start, value)
-    if not isinstance(iterable, tuple | list):
+            values = [Scalar(values[0].e, "float")]
+    if not isinstance(values, tuple | list):
         raise NotRead(f"a sum of {type(iterable).__name__}")
-    result = start
-    for value in iterable:
-        result = arithmetic("Add", result, value)
-    return result
+    for value in values:
+        start = arithmetic("Add", start, value)
+    return start
 
 
 # loops
@@ -820,7 +800,7 @@ SHARE = (FLOOR(M * PROGRAM, PROGRAMS), FLOOR(M * PROGRAM + M, PROGRAMS))
 
 
 def _counted(*args):
-    if not args or not all(map(is_integer, args)):
+    if not all(map(is_integer, args)):
         raise NotRead("a range of other than integers")
     if all(isinstance(end, int) for end in args):
         numbers = range(*args)
@@ -873,8 +853,11 @@ BUILTINS: dict[str, Any] = {
 }
 TABLES: dict[str, dict[str, Callable]] = {"numpy": NUMPY, "torch": TORCH, "math": MATH}
 METHODS = {"numpy": NUMPY_METHODS, "torch": TORCH_METHODS}
-CONSTANTS: dict[str, dict[str, Any]] = {"numpy": {"newaxis": None}, "torch": {}}
-CONSTANTS["math"] = {}
+CONSTANTS: dict[str, dict[str, Any]] = {
+    "numpy": {"newaxis": None},
+    "torch": {},
+    "math": {},
+}
 for _library, _names in FLOATS.items():
     for _name, _dtype in _names.items():
         CONSTANTS[_library][_name] = DType(_library, _dtype)

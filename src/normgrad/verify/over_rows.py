@@ -6,7 +6,7 @@ next: an array that a loop reads and writes, other than in one statement `a[i] o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,9 +59,10 @@ class Listed:
     entry: Any
 
 
-def summed(e: Expr, turns: list[Turn]) -> Expr:
-    """The sum of e over the turns, from 1 to their sizes."""
-    for turn in turns:
-        r = Dummy("r", integer=True, positive=True)
-        e = Sum(e.xreplace({turn.letter: r}), (r, 1, turn.size))
+def summed(e: Expr, sizes: Mapping[Expr, Expr]) -> Expr:
+    """The sum of e over letters, from 1 to their sizes; a letter of size 1 is not in e."""
+    for letter, size in sizes.items():
+        if size != 1:
+            r = Dummy("r", integer=True, positive=True)
+            e = Sum(e.xreplace({letter: r}), (r, 1, size))
     return e

@@ -79,20 +79,16 @@ class Case:
     @property
     def absent(self) -> set[str]:
         """The tensors that the variant lacks."""
-        pointers = {
-            "center": ("mean",),
-            "residual": ("residual", "residual_out", "dresidual_out"),
-            "weight": ("weight", "dw"),
-            "bias": ("bias", "db"),
-            "dx": ("dx",),
-            "dresidual": ("dresidual",),
+        tensors = {
+            "center": {"mean"},
+            "residual": {"residual", "residual_out", "dresidual_out"},
+            "weight": {"weight", "dw"},
+            "bias": {"bias", "db"},
+            "dx": {"dx"},
+            "dresidual": {"dresidual"},
         }
-        return {
-            name
-            for flag, names in pointers.items()
-            if not getattr(self, flag)
-            for name in names
-        }
+        lacking = [names for flag, names in tensors.items() if not getattr(self, flag)]
+        return set().union(*lacking)
 
     def definitions(self) -> Norm:
         """The operator and its backward as definitions, with the two sums of a row that row_sums stores."""
@@ -130,22 +126,20 @@ class Case:
     def _pointer(self, kind, name):
         """A pointer, by the strides of its rows."""
         share, head = (HEADS, HEAD) if self.heads == "weights" else (1, 0)
+        role = NAMES.get(name, name)
         if name in VECTORS:
-            return kind(name, "j", start=head * N)
+            return kind(role, "j", start=head * N)
         if name in ("dw", "db"):
-            return kind(name, "p, j", share * N, start=head * N)
+            return kind(role, "p, j", share * N, start=head * N)
         if name not in MATRICES or kind is Out:
-            index = "i, j" if name in ("y", "residual_out", "dx", "dresidual") else "i"
-            columns = N if index == "i, j" else 1
-            return kind(
-                NAMES.get(name, name), index, share * columns, start=head * columns
-            )
-        stride, to_head = (
-            letter(f"{name}{end}") * VECTOR for end in ("_step", "_head_step")
-        )
+            columns = N if entry(role).rank == 2 else 1
+            index = "i, j" if columns == N else "i"
+            return kind(role, index, share * columns, start=head * columns)
+        stride = letter(f"{name}_step") * VECTOR
+        to_head = letter(f"{name}_head_step") * VECTOR
         if self.heads == "strides":
-            return kind(NAMES.get(name, name), "i, j", stride, heads=(HEADS, to_head))
-        return kind(NAMES.get(name, name), "i, j", stride, start=head * to_head)
+            return kind(role, "i, j", stride, heads=(HEADS, to_head))
+        return kind(role, "i, j", stride, start=head * to_head)
 
 
 @cache

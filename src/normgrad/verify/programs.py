@@ -6,7 +6,9 @@ caller. The verdict prints which is which.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,24 +17,24 @@ from sympy import Expr, Indexed, Ne, S, Symbol, default_sort_key, evaluate
 from ..symbolic.calculus import RangeError, index_ranges
 from ..symbolic.conditions import side_conditions
 from ..symbolic.definitions import Defs
-from ..symbolic.notation import Partial, tensor, total
+from ..symbolic.notation import Partial, tensor
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
-from .arrays import ONE, Array, NotRead, State, Wrong, in_words
-from .definitions import LOSS, TENSORS, Norm
+from .arrays import ONE, Array, NotRead, State, Wrong
+from .definitions import LOSS, TENSORS, Norm, columns, rows
 from .definitions import entry as head_of
-from .difference import in_field_names
+from .difference import field_terms
 from .functions import (
     Input,
     Trace,
-    cotangents_of,
     entry,
     library_of,
     parameters_of,
     trace,
 )
 from .verdict import (
+    MORE,
     NOT_READ,
     REFUTED,
     WRONG,
@@ -62,6 +64,7 @@ GRADIENT = {
 }
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 LETTERS = {M: i, N: j}
+SUMS = {i: rows, j: columns}
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
 
 
@@ -110,26 +113,16 @@ def _bound(names, needed, inputs, shared):
     return bound
 
 
-def _with_columns(inputs):
-    """The inputs with the statistics of the rows as columns, (M, 1)."""
-    return {
-        name: Input(value.head, (M, ONE))
-        if isinstance(value, Input) and value.shape == (M,)
-        else value
-        for name, value in inputs.items()
-    }
-
-
 def _in_words(inputs, library):
     kind = {"numpy": "NumPy arrays", "torch": "tensors"}[library]
     parts = []
     for name, value in inputs.items():
         if not isinstance(value, Input):
             parts.append(f"{name} = {value!r}")
-        elif isinstance(value.head, Indexed):
-            role = value.head.base.label
-            same = "" if str(role) == name else f", the {role}"
-            parts.append(f"{name} {in_words(value.shape)}{same}")
+        elif _is_tensor(value):
+            role = _role(value)
+            same = "" if role == name else f", the {role}"
+            parts.append(f"{name} {value.shape}{same}")
         else:
             parts.append(f"{name} > 0")
     return f"{kind} of one dtype of floats: {'; '.join(parts)}"
@@ -174,14 +167,13 @@ def verify_function(
             raise ValueError(f"{unknown.pop()}: is no parameter of it: {claim.names}")
     except NotRead as reason:
         return refused(reason)
-    first = None
+    verdicts = []
     with evaluate(True):
         for variant in _variants(bound, inputs):
-            verdict = claim.verdict(definitions, variant)
-            if verdict or verdict.kind not in (WRONG, NOT_READ):
-                return verdict
-            first = verdict if first is None else first
-    return first
+            verdicts.append(claim.verdict(definitions, variant))
+            if verdicts[-1].kind not in (WRONG, NOT_READ):
+                return verdicts[-1]
+    return verdicts[0]
 
 
 def _of_forward(forward, inputs, names):
@@ -192,17 +184,18 @@ def _of_forward(forward, inputs, names):
     forward, name = forward if isinstance(forward, tuple) else (forward, "")
     claim = _Claim(forward, name, library_of(forward), None, 0)
     bound = _bound(claim.names, claim.needed, inputs, {})
-    traced = trace(forward, bound, (), claim.library, name)
+    traced = claim.trace(bound)
     if traced.noted.cut and claim.library == "torch" and not claim.is_class:
         raise NotRead("a forward through part of which torch passes no gradient")
-    shared, cotangents = {}, []
+    shared, cotangents = {}, {}
     roles = [inputs.get(name, name) for name in names]
     outputs = names_of(traced, bound)
     for name, value in zip(outputs, traced.outputs, strict=True):
         shared[name] = _input_like(name, value)
         shared[f"d{name}"] = _input_like(f"d{name}", value)
-        cotangents.append(shared[f"d{name}"] if f"d{name}" in roles else None)
-    if not any(cotangents):
+        if f"d{name}" in roles:
+            cotangents[name] = shared[f"d{name}"]
+    if not cotangents:
         raise ValueError(
             f"program: needs a gradient of one of {outputs}, as d{outputs[0]}"
         )
@@ -212,7 +205,10 @@ def _of_forward(forward, inputs, names):
 def _variants(bound, inputs):
     """The inputs, and where nothing was said of a statistic's shape, those with statistics of shape (M, 1)."""
     told = any(isinstance(value, str) and "[" in value for value in inputs.values())
-    columns = _with_columns(bound)
+    columns = dict(bound)
+    for name, value in bound.items():
+        if isinstance(value, Input) and value.shape == (M,):
+            columns[name] = Input(value.head, (M, ONE))
     return [bound] if told or columns == bound else [bound, columns]
 
 
@@ -229,9 +225,13 @@ class _Claim:
 
     def verdict(self, definitions, bound):
         """The verdict for arguments."""
-        read = self._of_class if self.is_class else self._of_function
         try:
-            traced, definitions, claims = read(definitions, bound)
+            if self.is_class:
+                traced, definitions, claims = self._of_class(definitions, bound)
+            else:
+                traced = self.trace(bound)
+                names = self._outputs(traced, definitions)
+                claims = _named(names, traced.outputs, definitions)
             if len({*traced.constants.values(), *self.eps}) > 1:
                 raise NotRead("another eps than that of the forward")
             return self._verdict(traced, definitions, claims, bound)
@@ -240,13 +240,9 @@ class _Claim:
         except (NotImplementedError, OutOfPatience, RangeError) as reason:
             return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
 
-    def _trace(self, bound, cotangents=()):
+    def trace(self, bound: dict, cotangents: Sequence[Input] = ()) -> Trace:
+        """The program's outputs for arguments."""
         return trace(self.program, bound, cotangents, self.library, self.name)
-
-    def _of_function(self, definitions, bound):
-        traced = self._trace(bound)
-        names = self._outputs(traced, definitions)
-        return traced, definitions, _named(names, traced.outputs, definitions)
 
     def _outputs(self, traced, definitions):
         own = _recognized(traced.names, definitions)
@@ -264,23 +260,22 @@ class _Claim:
         return names
 
     def _of_class(self, definitions, bound):
-        forward = self._trace(bound)
-        passed = cotangents_of(self.program, self.name)
-        if len(passed) != len(forward.outputs):
-            raise Wrong(
-                f"backward takes {len(passed)} gradients of {len(forward.outputs)} results"
-            )
+        forward = self.trace(bound)
+        passed, count = forward.passed, len(forward.outputs)
+        if passed is None:
+            raise NotRead("a backward with other parameters than ctx and gradients")
+        if len(passed) != count:
+            raise Wrong(f"backward takes {len(passed)} gradients of {count} results")
         if definitions is None:
-            pairs = zip(passed, forward.outputs, strict=True)
-            cotangents = [_input_like(*pair) for pair in pairs]
-            definitions = own(forward, bound, cotangents)
             names = names_of(forward, bound)
+            cotangents = list(map(_input_like, passed, forward.outputs))
+            definitions = own(forward, bound, dict(zip(names, cotangents, strict=True)))
         else:
             names = self._outputs(forward, definitions)
             cotangents = [input_of("", f"d{name}") for name in names]
             if None in cotangents:
                 raise NotRead(f"a result of forward besides y: {names}")
-        traced = self._trace(bound, cotangents)
+        traced = self.trace(bound, cotangents)
         claims = _named(names, traced.outputs, definitions)
         if len(traced.gradients) != len(bound):
             raise Wrong(
@@ -350,34 +345,31 @@ def _input_like(name, output):
     return Input(_indexed(name, sizes), output.shape)
 
 
-def own(forward: Trace, inputs: Mapping[str, Any], cotangents: Sequence) -> Norm:
+def own(
+    forward: Trace, inputs: Mapping[str, Any], cotangents: Mapping[str, Input]
+) -> Norm:
     """The definitions that a forward is, and the gradients of its loss.
 
-    Args:  inputs: what it was traced with; cotangents: an Input for each result, None where there is none
+    Args:  inputs: what it was traced with; cotangents: of its results, by name
     """
     defs, outputs, loss = Defs(), {}, S.Zero
     names = names_of(forward, inputs)
-    for name, value, cotangent in zip(names, forward.outputs, cotangents, strict=True):
-        head = _input_like(name, value).head
-        defs[head] = entry(value, getattr(head, "indices", ()))
-        outputs[name] = head
-        if cotangent is not None:
-            loss += _over_all(cotangent.head * head, getattr(head, "indices", ()))
+    for name, value in zip(names, forward.outputs, strict=True):
+        head = outputs[name] = _input_like(name, value).head
+        indices = getattr(head, "indices", ())
+        defs[head] = entry(value, indices)
+        if name in cotangents:
+            term = cotangents[name].head * head
+            for index in indices:
+                term = SUMS[index](term)
+            loss += term
     defs[LOSS] = loss
     for value in inputs.values():
         if _is_tensor(value):
-            base, name = value.head.base, gradient_of(_role(value), names)
-            outputs[name] = tensor(name, *base.shape)[value.head.indices]
+            name = gradient_of(_role(value), names)
+            outputs[name] = _indexed(name, value.head.base.shape)
             defs[outputs[name]] = Partial(LOSS, value.head)
     return Norm(defs, outputs)
-
-
-def _over_all(e, letters):
-    """The sum of e over its indices."""
-    for letter in letters:
-        size = M if letter == i else N
-        e = total(size, lambda r, e=e, letter=letter: e.xreplace({letter: r}))
-    return e
 
 
 def _named(names, values, definitions):
@@ -397,20 +389,19 @@ def _of_output(name, value, definitions, seconds):
     shape = tuple(head.base.shape)
     if not isinstance(value, Array):
         return Verdict(WRONG, why=f"{name} is {type(value).__name__}, no array")
-    allowed = [shape, (M, ONE)] if shape == (M,) else [shape]
-    if value.shape not in allowed:
-        why = f"{name} has the shape {in_words(value.shape)}, needs {in_words(shape)}"
+    column = shape == (M,) and value.shape == (M, ONE)
+    if value.shape != shape and not column:
+        why = f"{name} has the shape {value.shape}, needs {shape}"
         return Verdict(WRONG, why=why)
     stored = entry(value, head.indices)
+    deadline = time.monotonic() + MORE * seconds
     verdict = compare(stored, head, definitions.defs, f"{name} = {head}", seconds)
     if verdict.kind == REFUTED:
-        try:
-            with limited(seconds):
-                terms = in_field_names(stored, head, definitions)
-        except (NotImplementedError, OutOfPatience, ValueError):
-            return verdict
-        shorter = min(verdict.difference, terms, key=lambda parts: len(str(parts)))
-        return replace(verdict, difference=shorter)
+        left = deadline - time.monotonic()
+        with suppress(NotImplementedError, OutOfPatience, ValueError), limited(left):
+            terms = field_terms(stored - head, definitions)
+            shorter = min(verdict.difference, terms, key=lambda parts: len(str(parts)))
+            return replace(verdict, difference=shorter)
     return verdict
 
 
@@ -418,27 +409,21 @@ def _recognized(names, definitions):
     """The names that a program has for its results, where all of them are names of the definitions' outputs."""
     if names is None:
         return None
-    gradients = set(names) <= set(GRADIENT) and not set(names) & set(
-        definitions.outputs
-    )
+    outputs = set(definitions.outputs)
     own = [ALSO.get(name, name) for name in names]
-    own = [GRADIENT.get(name, name) if gradients else name for name in own]
-    return (
-        own
-        if set(own) <= set(definitions.outputs) and len(set(own)) == len(own)
-        else None
-    )
+    if set(names) <= set(GRADIENT) - outputs:
+        own = [GRADIENT[name] for name in names]
+    recognized = set(own) <= outputs and len(set(own)) == len(own)
+    return own if recognized else None
 
 
 def _readable(e: Expr) -> Expr:
     """An expression of the trace in the indices i and j, where it has one index over the rows, one over the columns."""
-    turns = sorted(
-        (s for s in e.free_symbols if s.name == "turn"), key=default_sort_key
-    )
-    names = [
-        Symbol(f"turn_{n}", integer=True, positive=True) for n in range(len(turns))
-    ]
-    e = e.xreplace(dict(zip(turns, names, strict=True)))
+    turns = [symbol for symbol in e.free_symbols if symbol.name == "turn"]
+    names = {}
+    for n, turn in enumerate(sorted(turns, key=default_sort_key)):
+        names[turn] = Symbol(f"turn_{n}", integer=True, positive=True)
+    e = e.xreplace(names)
     ranges = {k: size for k, size in index_ranges(e).items() if k.name != "r"}
     names = {}
     for size, index in LETTERS.items():
@@ -466,7 +451,7 @@ def noted(
     for a in state.zeros:
         words.append(f"{lettered(_readable(a))[0]} is 0 in every row")
     for a, b in state.kinks:
-        (text,) = lettered(_readable(a - b))
+        text = lettered(_readable(a - b))[0]
         words.append(f"what is compared is not equal: {text} is not 0")
     return whole(verdicts, claim, words)
 

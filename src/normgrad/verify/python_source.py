@@ -29,7 +29,7 @@ def definition(function: FunctionType) -> ast.FunctionDef:
         body, codes = [], []
     if [type(node) for node in body] != [ast.FunctionDef]:
         raise NotRead(f"{function.__name__}, whose lines are not those of a function")
-    if not any(_same_code(code, function.__code__) for code in codes):
+    if _content(function.__code__) not in map(_content, codes):
         raise NotRead(f"{function.__name__}, whose source has changed")
     ast.increment_lineno(body[0], first - 1)
     return body[0]
@@ -50,7 +50,7 @@ def _compiled(source, code, imports):
         compiled = next(
             constant
             for constant in compiled.co_consts
-            if isinstance(constant, CodeType) and constant.co_name == name
+            if getattr(constant, "co_name", "") == name
         )
     return compiled
 
@@ -70,19 +70,11 @@ def _imports(path):
             waiting += ast.iter_child_nodes(node)
 
 
-def _undented(constant):
-    """A constant; a docstring without the indentation of its lines."""
-    return inspect.cleandoc(constant) if isinstance(constant, str) else constant
-
-
-def _same_code(a, b):
-    if (a.co_code, a.co_names, a.co_varnames) != (b.co_code, b.co_names, b.co_varnames):
-        return False
-    if len(a.co_consts) != len(b.co_consts):
-        return False
-    return all(
-        _same_code(p, q)
-        if isinstance(p, CodeType) and isinstance(q, CodeType)
-        else repr(_undented(p)) == repr(_undented(q))
-        for p, q in zip(a.co_consts, b.co_consts, strict=True)
-    )
+def _content(constant):
+    """A constant as what can be compared; a docstring without the indentation of its lines."""
+    if isinstance(constant, str):
+        return repr(inspect.cleandoc(constant))
+    if not isinstance(constant, CodeType):
+        return repr(constant)
+    constants = list(map(_content, constant.co_consts))
+    return constant.co_code, constant.co_names, constant.co_varnames, constants

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from sympy import Add, Expr, evaluate
@@ -21,6 +23,8 @@ NOT_READ = "not read"
 WRONG = "wrong in itself"
 REFUTED = "refuted"
 KINDS = (PROVED, IF_ZERO, NOT_READ, WRONG, REFUTED)  # from best to worst
+# how many times a proof's seconds a verdict may take, with its counterexample and its difference
+MORE = 1.5
 
 # What is assumed of what, by the words of it; what fits none stands before all others.
 SUBJECTS = {
@@ -132,7 +136,7 @@ def refused(reason: NotRead) -> Verdict:
     return Verdict(kind, line=reason.line, why=str(reason))
 
 
-def terms(stored: Expr, defined: Expr, defs: Defs) -> tuple[Expr, ...]:
+def _terms(stored, defined, defs):
     """The terms of stored - defined, with the names that both sides use left as they are."""
     with evaluate(True):
         names = defs.differing(stored, defined)
@@ -146,19 +150,19 @@ def compare(
     """What a program stores against its definition: proved, refuted with the difference, or not read.
 
     Args:  stored, defined: the two sides in one set of symbols; defs: what the names stand for
-           seconds: after how many the proof, or the difference, is given up, at its next step
+           seconds: after how many the proof is given up; after half as many more the difference
     """
+    deadline = time.monotonic() + MORE * seconds
     try:
         prove(stored, defined, defs, seconds=seconds)
     except NotProved as reason:
         if reason.counterexample is None:
             why = f"neither proved nor refuted: {reason.why}"
             return Verdict(NOT_READ, claim, why=why)
-        try:
-            with limited(seconds):
-                difference = terms(stored, defined, defs)
-        except (NotImplementedError, OutOfPatience, ValueError):
-            difference = (stored - defined,)
+        difference = (stored - defined,)
+        left = deadline - time.monotonic()
+        with suppress(NotImplementedError, OutOfPatience, ValueError), limited(left):
+            difference = _terms(stored, defined, defs)
         return Verdict(
             REFUTED,
             claim,

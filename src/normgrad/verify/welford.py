@@ -32,8 +32,7 @@ def held(*parts: Expr) -> set[Symbol]:
 def _regular(e):
     """An expression as a sum; NotRead where a divisor may be 0."""
     e = cancel(e)
-    divisor = fraction(e)[1]
-    if held(divisor) or not is_positive(factor(divisor)):
+    if not is_positive(factor(fraction(e)[1])):
         raise NotRead(f"a division of {HELD} by what may be 0")
     return expand(e)
 
