@@ -2,7 +2,6 @@
 
 import ast
 import re
-import sys
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 
 pytest.importorskip("sphinx", reason="the book's packages are not installed")
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "book/_ext"))
 
 from page_cells import derived  # noqa: E402
 

@@ -11,7 +11,6 @@ pytest.importorskip("myst_nb", reason="the book's packages are not installed")
 
 ROOT = Path(__file__).parents[1]
 EXTENSION = ROOT / "book/_ext"
-sys.path.insert(0, str(EXTENSION))
 
 from normgrad_book import (  # noqa: E402
     ledger,

@@ -1,6 +1,5 @@
 """What the files around the book and the package promise, and the house rules that a program can check."""
 
-import ast
 import re
 import subprocess
 import sys
@@ -13,8 +12,6 @@ import yaml
 import normgrad
 
 ROOT = Path(__file__).parents[1]
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
-TESTS = sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "tools").glob("*.py")])
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))
 
@@ -44,10 +41,6 @@ def tracked_texts():
         content = (ROOT / name).read_bytes() if (ROOT / name).is_file() else b"\0"
         if b"\0" not in content:
             yield name, content.decode("utf8")
-
-
-def relative(path):
-    return path.relative_to(ROOT).as_posix()
 
 
 # The README and its neighbours
@@ -106,34 +99,3 @@ def test_no_file_holds(name):
 
 
 # House rules of the code
-
-
-def chosen_tolerances(tree):
-    """Tolerances that are given as numbers, whether as arguments or as defaults."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg in (
-            "atol",
-            "rtol",
-            "abs_tol",
-            "rel_tol",
-        ):
-            value = node.value
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("approx"):
-            value = ast.Tuple(
-                [*node.args[1:], *(keyword.value for keyword in node.keywords)]
-            )
-        else:
-            continue
-        numbers = [
-            part
-            for part in ast.walk(value)
-            if isinstance(part, ast.Constant) and part.value
-        ]
-        if numbers and not any(isinstance(part, ast.Name) for part in ast.walk(value)):
-            yield f"line {node.lineno}: {ast.unparse(node)}"
-
-
-@pytest.mark.parametrize("path", [*SOURCES, *TESTS], ids=relative)
-def test_tolerances_are_computed(path):
-    if relative(path) != "src/normgrad/tolerance.py":
-        assert list(chosen_tolerances(ast.parse(path.read_text(encoding="utf8")))) == []

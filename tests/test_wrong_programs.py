@@ -1,7 +1,6 @@
 """Each wrong program is rejected: by the contract at one of its points, or by the check that stands beside it."""
 
 import json
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -22,7 +21,6 @@ BACKWARD = [mutant for mutant in mutants.MUTANTS if mutant.backward]
 SOURCES = ("torch_ops/rows", "triton_kernels/launch", "numba_kernels/launch")
 REJECTED = (AssertionError, GradcheckError, pytest.fail.Exception)
 EXTENSION = Path(__file__).parents[1] / "book/_ext/normgrad_book"
-sys.path.insert(0, str(EXTENSION.parent))
 
 
 # What overflows on its way to a wrong number warns.
