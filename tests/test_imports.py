@@ -1,9 +1,7 @@
 """Importing the package needs NumPy alone, and chooses Triton's mode only when it can still be chosen."""
 
-import subprocess
-import sys
-
 import pytest
+from processes import UNSET, python
 
 # As where they are not installed: importing them fails, and looking for them finds nothing.
 BLOCK = """
@@ -19,16 +17,8 @@ sys.meta_path[:] = map(Hiding, sys.meta_path)
 """
 
 
-def _run(code, **environment):
-    import os
-
-    env = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"} | environment
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        env=env,
-    )
+def _run(code):
+    return python("-W", "error", "-c", code, env=UNSET)
 
 
 def test_importing_needs_numpy_alone():
@@ -54,10 +44,9 @@ def test_without_sympy_it_is_named():
 
 
 @pytest.fixture
-def no_gpu():
+def no_gpu(torch):
     """Triton and torch on a machine where Triton has to interpret."""
     pytest.importorskip("triton")
-    torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("a CUDA device is present, so Triton compiles")
 

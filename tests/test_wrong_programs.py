@@ -45,19 +45,9 @@ def right_one(program):
     return "normgrad"
 
 
-def marks_of(program):
-    """The kind of a program that no test beside the contract met once."""
-    if program.backend == "wired" or program.dtype == "explicit_backward":
-        return ()
-    return pytest.mark.kind(f"a wrong program: {program.dtype.replace('_', ' ')}")
-
-
 @pytest.mark.parametrize(
     ("program", "check"),
-    [
-        pytest.param(program, check, id=str(program), marks=marks_of(program))
-        for program, check in CHECKED
-    ],
+    [pytest.param(*checked, id=str(checked[0])) for checked in CHECKED],
 )
 def test_a_check_rejects_the_wrong_program(program, check, tmp_path):
     check(right_one(program))
