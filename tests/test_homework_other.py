@@ -61,7 +61,7 @@ HOSTILE_EXPRESSIONS = {
 def test_a_hostile_expression_ends_in_a_report(tmp_path, name):
     source, words = HOSTILE_EXPRESSIONS[name]
     reports = graded(tmp_path, SYMBOLS + source, "hw1", seconds=1.0)
-    (report,) = (each for each in reports if each.task == "cotangent")
+    (report,) = [report for report in reports if report.task == "cotangent"]
     assert (
         report.points == 0
         and words in flat(report)
