@@ -113,8 +113,8 @@ def git(*arguments):
 
 def pytest_ignore_collect(collection_path, config):
     """None where the other rules decide."""
-    if config.option.quick and collection_path.suffix:
-        return True if collection_path.name not in QUICK else None
+    is_file = config.option.quick and collection_path.suffix
+    return (is_file and collection_path.name not in QUICK) or None
 
 
 def quickly(item):
@@ -149,11 +149,12 @@ def draw(commit, key, choices):
 def pytest_collection_modifyitems(config, items):
     if config.option.whole and not config.option.quick:
         return
-    # of files that are named, all but what marks sample
     if config.option.quick:
         runs = quickly
+    elif config.option.sampled:
+        runs = sampled({})  # of files that are named, all but what marks sample
     else:
-        runs = sampled({} if config.option.sampled else SAMPLED)
+        runs = sampled(SAMPLED)
     left_out = {item for item in items if not runs(item)}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
