@@ -1,4 +1,4 @@
-"""Chapter "Parameter gradients and reductions": which results repeat bit for bit, and how parts of a batch add up."""
+"""Chapter "Parameter gradients and reductions": a row has the same bits in every batch and at every place of it."""
 
 from dataclasses import replace
 
