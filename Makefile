@@ -29,7 +29,7 @@ page: .venv/installed
 equations: .venv/installed
 	PYTHONPATH=book/_ext $(BIN)/python -m normgrad_book.equations_file
 
-# Under a minute: the contract in NumPy and torch, mutants in NumPy, arguments, pages as texts, changed equations.
+# Under a minute: the contract in NumPy and torch, mutants in NumPy, arguments, pages as texts, what their cells derive.
 quick: .venv/installed
 	$(PYTEST) -n logical --dist worksteal --quick
 

@@ -1,18 +1,15 @@
 """Shared by all tests: the generators that everything random comes from."""
 
 import gc
-import json
 import os
 import re
 import subprocess
 import zlib
-from collections import Counter, defaultdict
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-import quick_interpreter
 
 # Before torch is imported: each worker has threads for all processors, and one that waits for others would keep a
 # processor busy with it.
@@ -48,7 +45,6 @@ QUICK = {
     "test_book_markdown.py": "",
     "test_notation.py": "",
     "test_equations_file.py": "the_file_is",
-    "test_symbolic.py": "test_every_step_is_proved",
     "test_homework_wrong.py": "hw2",
 }
 
@@ -87,7 +83,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--quick",
         action="store_true",
-        help="what `make quick` runs; proofs of changed equations alone",
+        help="what `make quick` runs",
     )
     parser.addoption(
         "--whole",
@@ -115,35 +111,17 @@ def git(*arguments):
     return done.stdout if done.returncode == 0 else ""
 
 
-def changed_labels():
-    """The labels of the equations that differ from the last commit."""
-    file = "src/normgrad/symbolic/equations.json"
-    entries = json.loads((ROOT / file).read_text(encoding="utf8"))
-    committed = json.loads(git("show", f"HEAD:{file}") or json.dumps(entries))
-    return {label for label in entries if entries[label] != committed.get(label)}
-
-
 def pytest_ignore_collect(collection_path, config):
     """None where the other rules decide."""
-    return (
-        True
-        if config.option.quick
-        and collection_path.suffix
-        and collection_path.name not in QUICK
-        else None
-    )
+    is_file = config.option.quick and collection_path.suffix
+    return (is_file and collection_path.name not in QUICK) or None
 
 
-def quickly():
+def quickly(item):
     """Whether `make quick` runs a test."""
-    labels = {None, *changed_labels()}
-
-    def wanted(item):
-        given = item.callspec.params if hasattr(item, "callspec") else {}
-        name = f"{item.name} {given.get('homework', '')}"
-        return re.search(QUICK[item.path.name], name) and given.get("label") in labels
-
-    return wanted
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    name = f"{item.name} {parameters.get('homework', '')}"
+    return re.search(QUICK[item.path.name], name)
 
 
 def sampled(files):
@@ -151,22 +129,16 @@ def sampled(files):
     its file's entry says, times its mark's `of`. Of the cases whose marks have one key, the one whose turn it is."""
     commit = git("rev-parse", "HEAD")
 
-    def wanted(item):
+    def runs(item):
         marker = item.get_closest_marker("sampled")
         mark = marker.kwargs if marker else {"of": 1}
         if "key" in mark:
             return draw(commit, mark["key"], range(mark["of"])) == mark["turn"]
         case = item.callspec.id if hasattr(item, "callspec") else item.name
-        return (
-            draw(
-                commit,
-                item.path.name + case,
-                range(files.get(item.path.name, 1) * mark["of"]),
-            )
-            == 0
-        )
+        cases = range(files.get(item.path.name, 1) * mark["of"])
+        return draw(commit, item.path.name + case, cases) == 0
 
-    return wanted
+    return runs
 
 
 def draw(commit, key, choices):
@@ -177,37 +149,15 @@ def draw(commit, key, choices):
 def pytest_collection_modifyitems(config, items):
     if config.option.whole and not config.option.quick:
         return
-    # of files that are named, all but what marks sample
-    wanted = (
-        quickly()
-        if config.option.quick
-        else sampled({} if config.option.sampled else SAMPLED)
-    )
-    left_out = {item for item in items if not wanted(item)}
+    if config.option.quick:
+        runs = quickly
+    elif config.option.sampled:
+        runs = sampled({})  # of files that are named, all but what marks sample
+    else:
+        runs = sampled(SAMPLED)
+    left_out = {item for item in items if not runs(item)}
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
-
-
-def pytest_runtest_setup(item):
-    if mark := item.get_closest_marker("kind"):
-        item.user_properties.append(("kind", mark.args[0]))
-    if not item.config.option.whole:
-        quick_interpreter.quicken()
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    """After `pytest -m kind` each kind of defect with its tests."""
-    if config.option.markexpr != "kind":
-        return
-    outcomes = defaultdict(Counter)
-    for outcome in ("passed", "failed", "error", "skipped"):
-        for report in terminalreporter.getreports(outcome):
-            test = report.nodeid.partition("[")[0]
-            for _, kind in getattr(report, "user_properties", ()):
-                outcomes[kind, test][outcome] += 1
-    for (kind, test), counts in outcomes.items():
-        said = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-        terminalreporter.line(f"{kind} | {test} | {said}")
 
 
 @pytest.fixture(scope="session")
@@ -245,7 +195,6 @@ def libraries(request, torch):
 
 
 @pytest.fixture
-def torch_rng():
+def torch_rng(torch):
     """torch's generator, the same for every test."""
-    torch = pytest.importorskip("torch")
     return torch.Generator().manual_seed(20240504)

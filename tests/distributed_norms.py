@@ -21,7 +21,6 @@ from itertools import product
 os.environ.setdefault("TRITON_INTERPRET", "1")
 
 import numpy as np
-import quick_interpreter
 import torch
 import torch.distributed as dist
 from torch.distributed.tensor import (
@@ -140,8 +139,6 @@ def contract(world, some):
 def work(rank, world, file, some):
     """What one process does."""
     torch.set_num_threads(1)
-    if some:
-        quick_interpreter.quicken()
     minute = timedelta(seconds=120)
     dist.init_process_group(
         "gloo",

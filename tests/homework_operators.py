@@ -1,6 +1,6 @@
 """Operators as students bring them to homework 7, in NumPy and in torch: a right one each, and two wrong gradients.
 
-OPERATORS: {name: (source, library, wrong)}, wrong = {what was believed: ((old, new), stage, input)}.
+OPERATORS: {name: (source, wrong)}, wrong = {what was believed: ((old, new), stage, input)}.
 """
 
 FIRST, OTHERS = "gradient of the first input", "gradients of the others"
@@ -126,24 +126,24 @@ class Operator:
 """
 
 OPERATORS = {
-    "softmax": (SOFTMAX, "numpy", {
+    "softmax": (SOFTMAX, {
         "the sum is a constant": ((" - (dy * y).sum(-1, keepdims=True)", ""), FIRST, "x"),
         "temperature once": (("temperature**2", "temperature"), OTHERS, "temperature"),
     }),
-    "mean absolute value": (L1, "numpy", {
+    "mean absolute value": (L1, {
         "the sign is forgotten": (("np.sign(x) *", "x *"), FIRST, "x"),
         "no weight": (("wdy = weight * dy", "wdy = dy"), FIRST, "x"),
     }),
-    "learned power": (POWER, "torch", {
+    "learned power": (POWER, {
         "the power is not differentiated in the mean": ((" + (dm * (powers * x.abs().log()).mean(-1, keepdim=True))"
                                                          ".sum()", ""), OTHERS, "p"),
         "a minus is lost": (("dm = -dr", "dm = dr"), FIRST, "x"),
     }),
-    "weight norm": (WEIGHT_NORM, "numpy", {
+    "weight norm": (WEIGHT_NORM, {
         "the length is a constant": ((" - unit * dg[:, None]", ""), FIRST, "v"),
         "the length is not divided by": (("dg = (dy * unit).sum(-1)", "dg = (dy * v).sum(-1)"), FIRST, "v"),
     }),
-    "instance norm": (INSTANCE, "torch", {
+    "instance norm": (INSTANCE, {
         "the mean is a constant": ((" - wdy.mean(-1, keepdim=True)", ""), FIRST, "x"),
         "a mean over the examples": (("dy.sum((0, 2))\n", "dy.sum(2).mean(0)\n"), OTHERS, "bias"),
     }),

@@ -1,9 +1,11 @@
-"""Solutions as objects: what a solution.py defines, and the tasks of the homeworks by the library they take."""
+"""Solutions as objects: what a solution.py defines, the reports on one, and what they say."""
 
 import linecache
 from zlib import crc32
 
-from normgrad.homework.task import homeworks
+import normgrad.homework as hw
+from normgrad.homework.solutions import solution
+from normgrad.mistakes.edits import edited
 
 
 def of_source(source):
@@ -15,7 +17,28 @@ def of_source(source):
     return names
 
 
-def tasks_of(*libraries):
-    """The names of the tasks that take arrays of one of the libraries; of all tasks without one."""
-    tasks = [task for homework in homeworks().values() for task in homework.tasks]
-    return [task.name for task in tasks if not libraries or task.library in libraries]
+def changed(homework, *edits):
+    """The reference solution with some texts replaced, each of which is there once."""
+    return edited(solution(homework), edits, homework)
+
+
+def checked(task, source, **options):
+    """The report of a notebook's check on a solution.py with this text."""
+    return hw.check(task, of_source(source)[hw.describe(task).entry], **options)
+
+
+def graded(folder, source, homework, **options):
+    """The shell's reports on a solution.py with this text, which is written into the folder."""
+    path = folder / "solution.py"
+    path.write_text(source, encoding="utf8")
+    return hw.grade_file(path, homework, **options)
+
+
+def named(report):
+    """The mistakes that a report names."""
+    return [diagnosis.misconception for diagnosis in report.diagnoses]
+
+
+def flat(report):
+    """A report as one line."""
+    return " ".join(str(report).split())

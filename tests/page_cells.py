@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import copy
 import json
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import pytest
 pytest.importorskip("sphinx", reason="the book's packages are not installed")
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "book/_ext"))
 
 from normgrad.teaching.notebook import MARK  # noqa: E402
 from normgrad_book import cells as page_cells  # noqa: E402

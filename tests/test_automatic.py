@@ -1,20 +1,18 @@
 """What backend="auto" runs on a CPU: the table, and that what it hands over to computes the same."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import normgrad  # noqa: E402
-from normgrad import nn  # noqa: E402
-from normgrad.checks import contract  # noqa: E402
-from normgrad.checks.backends import TorchBackend  # noqa: E402
-from normgrad.checks.cases import SPECS, cases  # noqa: E402
-from normgrad.torch_ops import automatic  # noqa: E402
-from normgrad.torch_ops.prepare import prepare  # noqa: E402
+import normgrad
+from normgrad import nn
+from normgrad.checks import contract
+from normgrad.checks.backends import TorchBackend
+from normgrad.checks.cases import SPECS, cases
+from normgrad.torch_ops import automatic
+from normgrad.torch_ops.prepare import prepare
 
 OWN = automatic.TORCH_OWN
 LAYER, RMS = normgrad.LAYER_NORM, normgrad.RMS_NORM
-pytestmark = pytest.mark.kind('"auto" on a CPU')
 # (what is asked for, M, N, without Numba, with Numba)
 TABLE = {
     "LayerNorm": ({}, 128, 256, OWN, OWN),

@@ -1,16 +1,14 @@
 """The host's time: a launch of a kept kernel is the launch that Triton makes itself."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from processes import python
 
 pytest.importorskip("triton")
-pytest.importorskip("numba")
 
-TOOL = Path(__file__).parents[1] / "tools/host_times.py"
+TOOLS = Path(__file__).parents[1] / "tools"
 # Triton compiles or interprets, once a process: this one has to compile.
 LAUNCHES = """
 import torch
@@ -72,17 +70,7 @@ print("the same launches")
 """
 
 
-def _python(*arguments):
-    environment = {
-        **os.environ,
-        "TRITON_INTERPRET": "0",
-        "PYTHONPATH": str(TOOL.parent),
-    }
-    return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, env=environment
-    )
-
-
 def test_a_kept_kernel_is_launched_as_triton_launches_it():
-    done = _python("-W", "ignore", "-c", LAUNCHES)
+    environment = {**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": str(TOOLS)}
+    done = python("-W", "ignore", "-c", LAUNCHES, env=environment)
     assert done.returncode == 0 and done.stdout == "the same launches\n", done.stderr

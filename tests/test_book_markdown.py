@@ -1,13 +1,10 @@
 """MyST as the plain Markdown of the notebooks, construct by construct, on a page of a book that is not built."""
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("myst_nb", reason="the book's packages are not installed")
-sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
 
 from sphinx.errors import ExtensionError  # noqa: E402
 

@@ -1,23 +1,17 @@
 """The kernels, compiled for GPUs that are not here: what the launchers would launch, read from the machine code."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from processes import python
 
 from normgrad.bench import compile
 from normgrad.bench.launches import TARGETS
 
 triton = pytest.importorskip("triton")
-COMMAND = [sys.executable, "-m", "normgrad.bench", "compile"]
-# The same command, which leaves out what an older Triton has no compiler for.
-ANY_TRITON = [
-    sys.executable,
-    str(Path(__file__).parents[1] / "tools/triton_versions.py"),
-    "compile",
-]
+# `python -m normgrad.bench`, which leaves out what an older Triton has no compiler for.
+ANY_TRITON = Path(__file__).parents[1] / "tools/triton_versions.py"
 COMMITTED = compile.read()
 REGENERATE = (
     "python -m normgrad.bench compile --json src/normgrad/bench/results/compile.json"
@@ -30,36 +24,14 @@ same_compiler = pytest.mark.skipif(
 )
 
 
-def _run(*arguments, command=COMMAND, **environment):
-    command = [*command, *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **environment}
-    )
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Records and assembly of LayerNorm in bfloat16, with tiles of many rows, of one row, and with sweeps."""
     folder = tmp_path_factory.mktemp("compile")
-    chosen = [
-        "--operators",
-        "layer_norm",
-        "--dtypes",
-        "bfloat16",
-        "--columns",
-        "128",
-        "8192",
-        "65536",
-    ]
-    kept = [
-        "--json",
-        str(folder / "records.json"),
-        "--assembly",
-        str(folder / "assembly"),
-    ]
-    done = _run(
-        *kept, *chosen, command=ANY_TRITON, TRITON_CACHE_DIR=str(folder / "cache")
-    )
+    chosen = "--operators layer_norm --dtypes bfloat16 --columns 128 8192 65536"
+    kept = ["--json", folder / "records.json", "--assembly", folder / "assembly"]
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(folder / "cache")}
+    done = python(ANY_TRITON, "compile", *kept, *chosen.split(), env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -145,11 +117,7 @@ print(*sorted(name for name, *_ in variants))
 
 @same_compiler
 def test_rows_and_strides_never_recompile():
-    command, environment = (
-        [sys.executable, "-c", RECOMPILATION],
-        {**os.environ, "TRITON_INTERPRET": "0"},
-    )
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    done = python("-c", RECOMPILATION, env={**os.environ, "TRITON_INTERPRET": "0"})
     # Triton's own key of each launch: one variant of a kernel for each N, whatever the rows and their distance.
     rows, sweeps = (
         ("backward_rows", "forward_rows"),

@@ -1,14 +1,12 @@
 """Rows shared among processes: the contract, in processes of their own."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from processes import python
 
 pytest.importorskip("triton")
-pytest.importorskip("numba")
 
 
 @pytest.mark.parametrize(
@@ -16,10 +14,8 @@ pytest.importorskip("numba")
 )
 def test_the_contract_holds_in_every_placement(processes, request):
     script = Path(__file__).with_name("distributed_norms.py")
-    command = [sys.executable, script, str(processes)]
     whole = request.config.option.whole
-    command += [] if whole else ["some"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    done = python(script, processes, *[] if whole else ["some"], timeout=600)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     # settings of placements, functions, dtypes, and backends, where not one of them by turns
     settings = {2: 6, 4: 10}[processes]

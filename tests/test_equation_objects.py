@@ -1,8 +1,6 @@
 """What the button below an equation copies and shows, made from the registry without a site."""
 
-import sys
 from inspect import signature
-from pathlib import Path
 from zlib import crc32
 
 import numpy as np
@@ -13,7 +11,6 @@ from normgrad.symbolic import equations
 from normgrad.symbolic.codegen import compile, computation
 
 pytest.importorskip("myst_nb", reason="the book's packages are not installed")
-sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
 
 from normgrad_book.objects import code, definitions  # noqa: E402
 

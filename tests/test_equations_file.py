@@ -1,14 +1,10 @@
 """equations.json is what the pages' cells derive, and a page is executed again when what it quotes has changed."""
 
-import json
 from types import SimpleNamespace
 
 import pytest
 
 from normgrad.symbolic import registry
-from normgrad.symbolic.chains import proved
-from normgrad.symbolic.symbols import N
-from normgrad.symbolic.written import entry
 
 pytest.importorskip("myst_nb", reason="the book's packages are not installed")
 
@@ -98,14 +94,6 @@ def test_what_a_reader_derives_is_not_written(book):
     turn = ":tags: [your-turn]\n" + DERIVING % ("turn", "N, N")
     book(a=[turn, DOUBLED])
     assert list(equations_file.derived()) == ["doubled"]
-
-
-def test_an_entry_that_no_cell_derives_goes(book, monkeypatch):
-    monkeypatch.setattr(equations_file, "from_code", dict)
-    entries = book(a=[DOUBLED])
-    entries["gone"] = entry(proved("gone", "What holds.", None, N, N), "a")
-    written = json.loads(equations_file.text())
-    assert list(written) == ["doubled"]
 
 
 # -- what is executed again

@@ -3,8 +3,8 @@
 from functools import cache
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 from copies import listed  # noqa: E402

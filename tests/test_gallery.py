@@ -9,6 +9,7 @@ import gallery_bugs
 import numpy as np
 import page_cells
 import pytest
+import torch
 from gallery_bugs import Bug
 
 from normgrad import LAYER_NORM
@@ -16,8 +17,6 @@ from normgrad.checks import cases, contract
 from normgrad.checks.backends import get
 from normgrad.mistakes import gallery
 from normgrad.mistakes.gallery import REJECTED
-
-torch = pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / f"book/{name}.md" for name in ("bugs", "bugs_memory")]

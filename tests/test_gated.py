@@ -1,11 +1,10 @@
 """RMSNorm with a gate: values, derivatives, proofs, and what is refused."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from processes import python
 from torch.nn import functional
 
 from normgrad import gated_rms_norm, nn
@@ -95,7 +94,7 @@ def test_a_call_proves_and_generates_nothing():
         "normgrad.gated_rms_norm(x, x).backward(x.detach());"
         "sys.exit(' '.join(name for name in sys.modules if name.startswith('normgrad.symbolic')) or 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python("-c", code)
     assert done.returncode == 0, done.stderr
 
 

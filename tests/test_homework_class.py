@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from homework_notebooks import notebook
+from processes import python
 from test_homework_attacks import HOSTILE
 
 from normgrad.homework import __main__ as shell
@@ -64,24 +65,8 @@ def graded(tmp_path_factory):
     (reports / "bob.json").symlink_to(kept)
     (reports / "grades.csv").symlink_to(kept)
     before = sorted(submissions.rglob("*"))
-    command = [
-        "grade",
-        submissions,
-        "--homework",
-        "hw2",
-        "--out",
-        reports,
-        "--jobs",
-        "2",
-        "--csv",
-        "--seconds",
-        "1",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "normgrad.homework", *map(str, command)],
-        capture_output=True,
-        text=True,
-    )
+    options = "--homework hw2 --jobs 2 --csv --seconds 1 --out".split()
+    done = python("-m", "normgrad.homework", "grade", submissions, *options, reports)
     assert done.returncode == 0, done.stderr
     assert (
         kept.read_text() == "the teacher's" and sorted(submissions.rglob("*")) == before
@@ -148,15 +133,22 @@ def test_a_report_says_why(graded, name, words):
 
 def test_a_second_run_goes_on_where_the_first_stopped(tmp_path):
     """What was there at the interrupt is kept; what has changed since is graded anew, and said to be so."""
-    reports, command = tmp_path / "reports", [sys.executable, "-m", "normgrad.homework"]
+    reports = tmp_path / "reports"
     for name, text in (("ada", RIGHT), ("bob", RIGHT), ("cyd", "while True: pass")):
         (tmp_path / "class" / name).mkdir(parents=True)
         (tmp_path / "class" / name / "solution.py").write_text(text, encoding="utf8")
-    command += ["grade", tmp_path / "class", "--homework", "hw2", "--out", reports]
-    command += ["--csv", "--seconds", "1"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as first:
-        said = [first.stderr.readline(), first.stderr.readline()]
-        first.kill()
+    command = ["-m", "normgrad.homework", "grade", tmp_path / "class"]
+    command += [*"--homework hw2 --csv --seconds 1 --out".split(), reports]
+
+    def stopped(lines):
+        """The first lines of a run that is killed then."""
+        run = [sys.executable, *command]
+        with subprocess.Popen(run, stderr=subprocess.PIPE, text=True) as process:
+            said = [process.stderr.readline() for _ in range(lines)]
+            process.kill()
+        return said
+
+    said = stopped(2)
     assert [line.partition(" points")[0] for line in said] == [
         "1 of 3: ada: 20",
         "2 of 3: bob: 20",
@@ -165,17 +157,14 @@ def test_a_second_run_goes_on_where_the_first_stopped(tmp_path):
     assert table[1:3] == ["ada,20,20,8,12,", "bob,20,20,8,12,"]
     assert table[3:] == ["cyd,0,20,0,0,not graded yet"]
     (tmp_path / "class/bob/solution.py").write_text(HALF, encoding="utf8")
-    second = subprocess.run(command, capture_output=True, text=True).stderr
-    third = [*command, "--feedback", "hint"]
-    third = subprocess.run(third, capture_output=True, text=True).stderr
+    second = python(*command).stderr
+    third = python(*command, "--feedback", "hint").stderr
     assert "ada: 20 points, as before" in second
     assert "bob: 12 points, graded anew, as the submission has changed" in second
     assert "cyd: 0 points, graded\n" in second
     assert third.count("graded anew, as the options have changed") == 3, third
     assert (reports / "grades.csv").read_text().splitlines()[3] == "cyd,0,20,0,0,"
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as fourth:
-        fourth.stderr.readline()
-        fourth.kill()
+    stopped(1)
     table = (reports / "grades.csv").read_text().splitlines()
     assert len(table) == 4 and table[1:] == [
         "ada,20,20,8,12,",
@@ -211,20 +200,8 @@ def test_a_submission_may_be_the_folder_that_one_stands_in(tmp_path):
     """A module there that has the name of one of Python's has no part in the grading."""
     (tmp_path / "solution.py").write_text(RIGHT, encoding="utf8")
     (tmp_path / "random.py").write_text("raise SystemExit(3)", encoding="utf8")
-    command = [
-        sys.executable,
-        "-m",
-        "normgrad.homework",
-        "check",
-        ".",
-        "--homework",
-        "hw2",
-    ]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.path.abspath(os.environ.get("PYTHONPATH", ".")),
-    }
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    command = "-m normgrad.homework check . --homework hw2".split()
+    path = os.path.abspath(os.environ.get("PYTHONPATH", "."))
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = python(*command, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from homework_solutions import graded
 
-from normgrad.homework.grade import grade_file
 from normgrad.homework.sandbox import operations
 
 MEMORY = """
@@ -24,8 +24,7 @@ NOTHING_LEARNED = 5
 
 def test_what_a_test_remembers_in_the_shell_is_gone(tmp_path):
     """Every backward meets a process of its own."""
-    (tmp_path / "solution.py").write_text(MEMORY, encoding="utf8")
-    (report,) = grade_file(tmp_path / "solution.py", "hw6")
+    (report,) = graded(tmp_path, MEMORY, "hw6")
     assert report.points == NOTHING_LEARNED, report
 
 

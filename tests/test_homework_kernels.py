@@ -1,17 +1,13 @@
 """Homework 4: what only a look at memory, masks and names shows, and what is read from a kernel's text."""
 
 import pytest
-from homework_solutions import of_source
+from homework_solutions import changed, checked, flat, named
 from wrong_solutions import wrong
 
-import normgrad.homework as hw
 from normgrad.homework.hw4 import gpu
-from normgrad.homework.solutions import solution
-from normgrad.mistakes.edits import edited
 
 pytest.importorskip("triton")
 
-SIZES, KERNELS = "sizes and strides", "kernels"
 FORWARD, BACKWARD = "addnorm-forward", "addnorm-backward"
 MEAN, EPS = "mean = tl.sum(p, axis=1) / N", "tl.sum(q * q, axis=1) / N + EPS)"
 HEAD, JIT = "import torch\n", "@triton.jit\ndef forward_kernel"
@@ -20,12 +16,7 @@ SAME = "p.handle.data[:] = np.sqrt(np.square(p.handle.data)) * np.sign(p.handle.
 
 def report_of(task, *edits):
     """The report on the reference with some texts replaced."""
-    source = edited(solution("hw4"), edits, "hw4")
-    return hw.check(task, of_source(source)[hw.describe(task).entry])
-
-
-def keys(report):
-    return {diagnosis.misconception for diagnosis in report.diagnoses}
+    return checked(task, changed("hw4", *edits))
 
 
 # {what the kernel takes for the row stride: (task, edit)}
@@ -51,7 +42,7 @@ def test_each_matrix_has_a_row_stride_of_its_own(name):
     task, edit = STRIDES[name]
     report = report_of(task, edit)
     assert not report.passed
-    assert "stride-ignored" in keys(report) or name == "columns", report
+    assert "stride-ignored" in named(report) or name == "columns", report
 
 
 PYTHON = {
@@ -86,7 +77,7 @@ def test_what_would_not_compile_for_a_gpu_is_said(name):
     edits, words = GPU[name]
     report = report_of(FORWARD, *edits)
     assert report["y"].passed, report
-    message = report[KERNELS].message
+    message = report["kernels"].message
     if not words:
         assert report.passed, report
     else:
@@ -139,13 +130,9 @@ READ = {
 
 @pytest.mark.parametrize("name", READ)
 def test_a_kernel_is_read_where_its_numbers_are_wrong(name):
-    pytest.importorskip("sympy")
     mistake = next(entry for entry in wrong("hw4") if entry.name == name)
-    names = of_source(mistake.source("hw4"))
-    report = hw.check(
-        mistake.task, names[hw.describe(mistake.task).entry], feedback="solution"
-    )
-    assert READ[name] in " ".join(str(report).split()), report
+    report = checked(mistake.task, mistake.source("hw4"), feedback="solution")
+    assert READ[name] in flat(report), report
 
 
 ONE_PASS = (

@@ -1,11 +1,10 @@
 """The term of an expression that is wrong is named, whatever way the answer is written in."""
 
 import pytest
+from homework_solutions import named
+from sympy import KroneckerDelta, Sum, symbols
 
 import normgrad.homework as hw
-
-sympy = pytest.importorskip("sympy")
-from sympy import KroneckerDelta, Sum, symbols  # noqa: E402
 
 r = symbols("r", integer=True)
 i = symbols("i", integer=True)
@@ -84,5 +83,5 @@ def test_the_wrong_term_is_named(mistake):
     task, answer, stage, keys, shown = WRONG[mistake]
     report = hw.check(task, answer, feedback="solution")
     assert not report[stage].passed, report
-    assert [diagnosis.misconception for diagnosis in report.diagnoses] == keys, report
+    assert named(report) == keys, report
     assert any(shown in diagnosis.difference for diagnosis in report.diagnoses), report

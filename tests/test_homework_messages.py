@@ -1,6 +1,8 @@
 """What the grader says: about results of the wrong kind, endless code, formulas, and commands that are wrong."""
 
 import pytest
+import sympy
+from homework_solutions import graded
 
 import normgrad.homework as hw
 from normgrad.homework import __main__ as shell
@@ -8,11 +10,6 @@ from normgrad.homework import solutions
 from normgrad.homework.task import Draw
 
 DEF = "def rmsnorm_backward(dy, x, weight, rstd):\n    "
-
-
-def report_of(tmp_path, body, **options):
-    (tmp_path / "solution.py").write_text(body, encoding="utf8")
-    return hw.grade_file(tmp_path / "solution.py", "hw2", **options)[1]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +29,8 @@ def test_results_of_the_wrong_kind(result, words):
 
 
 def test_a_loop_is_named_by_its_line(tmp_path):
-    report = report_of(tmp_path, DEF + "while True: x = x + 1\n", seconds=0.5)
+    text = DEF + "while True: x = x + 1\n"
+    _, report = graded(tmp_path, text, "hw2", seconds=0.5)
     assert (
         "Line 2 in rmsnorm_backward: while True: x = x + 1" in report.stages[0].message
     )
@@ -40,7 +38,6 @@ def test_a_loop_is_named_by_its_line(tmp_path):
 
 def test_an_answer_that_takes_long_is_no_loop():
     """The student's function has returned: what takes the time is what the grader does with its answer."""
-    sympy = pytest.importorskip("sympy")
     letters = sympy.symbols("r:12", integer=True)
 
     def contract_delta(x, w, k, N):

@@ -1,10 +1,9 @@
 """The shell: a folder from new to full marks, seed files, and commands that are wrong."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from processes import python
 
 from normgrad.homework import __main__ as shell
 from normgrad.homework import folder, solutions
@@ -12,8 +11,7 @@ from normgrad.homework.task import homeworks
 
 
 def run(*arguments):
-    command = [sys.executable, "-m", "normgrad.homework", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+    return python("-m", "normgrad.homework", *arguments)
 
 
 def test_homework_two_in_three_commands(tmp_path):
@@ -34,16 +32,8 @@ def test_homework_two_in_three_commands(tmp_path):
 def test_pytest_runs_in_the_folder(tmp_path, libraries, homework):
     folder.new(homework, tmp_path)
     (tmp_path / "solution.py").write_text(solutions.solution(homework), encoding="utf8")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        str(tmp_path),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    options = "-m pytest -q -p no:cacheprovider".split()
+    done = python(*options, tmp_path, cwd=tmp_path)
     count = sum(len(task.stages) for task in homeworks()[homework].tasks)
     assert f"{count} passed" in done.stdout, done.stdout
 

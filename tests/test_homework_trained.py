@@ -4,20 +4,18 @@ import inspect
 
 import numpy as np
 import pytest
-from homework_solutions import of_source
+import torch
+from homework_solutions import graded, of_source
 from homework_variants_other import norms_by_recursion
 
 import normgrad.homework as hw
+from normgrad import add_layer_norm
 from normgrad.homework import solutions
-from normgrad.homework.grade import grade_file, grade_task
+from normgrad.homework.grade import grade_task
+from normgrad.homework.hw8 import checks, model
+from normgrad.homework.hw8.text import text
 from normgrad.homework.sandbox.student import Local
 from normgrad.homework.task import Draw, find
-
-torch = pytest.importorskip("torch")
-
-from normgrad import add_layer_norm  # noqa: E402
-from normgrad.homework.hw8 import checks, model  # noqa: E402
-from normgrad.homework.hw8.text import text  # noqa: E402
 
 
 def book_layer(x, residual, weight, bias, eps):
@@ -169,7 +167,6 @@ def test_in_a_process_of_its_own(answers, tmp_path, name):
         norms = inspect.getsource(norms_by_recursion)
         norms = norms.replace("norms_by_recursion", "gradient_norms")
         source = f"import torch\n{layer}\n{norms}"
-    (tmp_path / "solution.py").write_text(source, encoding="utf8")
-    layer, norms = grade_file(tmp_path / "solution.py", "hw8")
+    layer, norms = graded(tmp_path, source, "hw8")
     assert norms.passed, norms
     assert layer.points == layer.max_points - 4 * (name == "torch"), layer

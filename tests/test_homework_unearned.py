@@ -5,9 +5,10 @@ from pathlib import Path
 
 import homework_shortcuts as shortcuts
 import pytest
+from homework_solutions import changed, graded
 
 import normgrad
-from normgrad.homework import grade_file, solutions
+from normgrad.homework import solutions
 from normgrad.homework.report import to_json
 from normgrad.homework.sandbox import disk
 
@@ -22,8 +23,7 @@ DOORS = {
 
 def points(tmp_path, source, homework):
     """(points of each task, the whole report as text) of a solution.py with this text."""
-    (tmp_path / "solution.py").write_text(source, encoding="utf8")
-    reports = grade_file(tmp_path / "solution.py", homework)
+    reports = graded(tmp_path, source, homework)
     return [report.points for report in reports], "\n".join(map(str, reports))
 
 
@@ -83,7 +83,6 @@ def rmsnorm_forward(x, weight, eps):
     rstd = 1 / ((x * x).mean(-1) + eps)**0.5
     return x * rstd[:, None] * weight, rstd
 """
-    pytest.importorskip("sympy")
     assert points(tmp_path, source, "hw2")[0] == [8, 0]
     assert all(Path(file).is_file() for file in own)
 
@@ -119,12 +118,9 @@ def test_differences_in_float64_have_not_the_digits_of_a_derivation(tmp_path):
 
 def test_differences_that_cannot_be_told_are_flagged_to_the_teacher(tmp_path):
     """They cost nothing by that, and the student's report says nothing of it."""
-    source = solutions.solution("hw2").replace(
-        "    wdy = weight * dy\n",
-        "    rmsnorm_forward(x, weight, 0)\n    wdy = weight * dy\n",
-    )
-    (tmp_path / "solution.py").write_text(source, encoding="utf8")
-    reports = grade_file(tmp_path / "solution.py", "hw2")
+    line = "    wdy = weight * dy\n"
+    source = changed("hw2", (line, "    rmsnorm_forward(x, weight, 0)\n" + line))
+    reports = graded(tmp_path, source, "hw2")
     flag = (
         "rmsnorm_backward calls rmsnorm_forward: are its gradients differences of that?"
     )

@@ -1,7 +1,7 @@
 """Wrong solutions: each loses the points that it should, and the report says why."""
 
 import pytest
-from homework_solutions import of_source
+from homework_solutions import checked, graded, named, of_source
 from wrong_solutions import wrong
 
 import normgrad.homework as hw
@@ -35,16 +35,13 @@ WRONG = [
 def test_a_wrong_solution_is_caught_and_named(libraries, homework, mistake):
     """It loses the points of the stage that it should; what is named is the belief behind it, and nothing else."""
     task = find(mistake.task)
-    report = hw.check(mistake.task, of_source(mistake.source(homework))[task.entry])
+    report = checked(mistake.task, mistake.source(homework))
     assert not report[mistake.stage].passed and len(report.stages) == len(
         task.stages
     ), report
-    named, expected = (
-        {entry.misconception for entry in report.diagnoses},
-        {mistake.misconception} - {""},
-    )
+    expected = {mistake.misconception} - {""}
     also = ALSO.get(mistake.name, set())
-    assert expected <= named <= expected | also | OPEN, report
+    assert expected <= set(named(report)) <= expected | also | OPEN, report
 
 
 @pytest.mark.parametrize("variant", ["never set", "set by forward"])
@@ -70,8 +67,7 @@ def test_the_function_of_source_003_is_caught(torch, tmp_path, variant):
     for old, new in edits.items():
         assert source.count(old) == 1, old
         source = source.replace(old, new)
-    (tmp_path / "solution.py").write_text(source, encoding="utf8")
-    report = hw.grade_file(tmp_path / "solution.py", "hw3")[1]
+    report = graded(tmp_path, source, "hw3")[1]
     assert not report["structure"].passed and not report["gradgradcheck"].passed
     if variant == "set by forward":
         assert report["dx, row by row"].passed
@@ -113,7 +109,7 @@ def addnorm_forward(x, residual, weight, bias, eps):
 
 def test_a_race_between_a_reader_and_a_writer_is_seen(torch):
     pytest.importorskip("triton")
-    report = hw.check("addnorm-forward", of_source(KERNEL)["addnorm_forward"])
+    report = checked("addnorm-forward", KERNEL)
     assert "copy is a race" in report["kernels"].message
 
 

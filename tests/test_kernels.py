@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from normgrad import layer_norm
 from normgrad.checks import cases, contract
 from normgrad.checks.cases import SPECS
 
-torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 from normgrad import triton_kernels  # noqa: E402
 from normgrad.triton_kernels import configuration, launch, sweeps  # noqa: E402

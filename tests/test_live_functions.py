@@ -2,9 +2,7 @@
 
 import json
 import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +10,7 @@ import pytest
 from normgrad import LAYER_NORM, NormSpec, numpy_ref
 from normgrad.checks import tolerance
 from normgrad.checks.cases import draw
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
-
-from normgrad_book import live_functions as live  # noqa: E402
+from normgrad_book import live_functions as live
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-import normgrad  # noqa: E402
-from normgrad.torch_ops import rows  # noqa: E402
+import normgrad
+from normgrad.torch_ops import rows
 
 MAPS = Path("/proc/self/smaps")
 POLICY = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -32,8 +31,6 @@ def _flags(t):
 )
 @pytest.mark.parametrize("backend", ["torch", "numba"])
 def test_large_results_are_in_memory_for_huge_pages(backend, torch_rng):
-    if backend == "numba":
-        pytest.importorskip("numba")
     columns = 1024
     x = torch.randn(
         2 * rows.LARGE // (4 * columns),

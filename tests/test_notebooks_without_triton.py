@@ -3,8 +3,6 @@
 What stands for that environment here says notebook_environments.py.
 """
 
-import sys
-
 import nbformat
 import notebook_environments as environments
 import pytest
@@ -18,8 +16,6 @@ from notebook_environments import (
     read,
     timed,
 )
-
-sys.path.insert(0, str(ROOT / "book/_ext"))
 
 pytestmark = needs_site
 

@@ -1,22 +1,20 @@
 """Kernels compiled by Numba: words of 16 bits, threads and forks, the bits of sums, and their text as plain Python."""
 
 import os
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numba
 import numpy as np
 import pytest
 import torch
+from processes import python
 
-numba = pytest.importorskip("numba")
-
-import normgrad  # noqa: E402
-from normgrad import numba_kernels  # noqa: E402
-from normgrad.numba_kernels import kernels, launch  # noqa: E402
-from normgrad.torch_ops import rows as torch_rows  # noqa: E402
-from normgrad.torch_ops.arguments import kernels_of  # noqa: E402
+import normgrad
+from normgrad import numba_kernels
+from normgrad.numba_kernels import kernels, launch
+from normgrad.torch_ops import rows as torch_rows
+from normgrad.torch_ops.arguments import kernels_of
 
 WORDS = {
     torch.bfloat16: (torch.uint16, np.uint16),
@@ -123,7 +121,6 @@ def test_rows_that_are_streamed_have_the_bits_of_those_that_are_stored(
     assert _equal(made(torch.arange(shape[0])), map(torch.cat, zip(*few, strict=True)))
 
 
-@pytest.mark.kind("streamed stores and their fence")
 @pytest.mark.parametrize(
     ("off", "streamed"), [(0, True), (1, False), (4, False), (16, True)]
 )
@@ -145,7 +142,6 @@ def test_what_does_not_begin_at_64_bytes_is_not_streamed(off, streamed, torch_rn
     assert torch.equal(torch.from_numpy(y), expected)
 
 
-@pytest.mark.kind("streamed stores and their fence")
 def test_rows_are_sent_past_the_caches_and_a_fence_waits_for_them():
     """On this kind of processor no result shows a fence that is missing: what is compiled is read."""
 
@@ -160,7 +156,6 @@ def test_rows_are_sent_past_the_caches_and_a_fence_waits_for_them():
     assert stored and "fence seq_cst" in rest
 
 
-@pytest.mark.kind("the number of threads")
 @pytest.mark.usefixtures("team")
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_programs_run_in_as_many_threads_as_torch_has(count, threads, monkeypatch):
@@ -291,12 +286,12 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
-@pytest.mark.kind("a forked process")
 @pytest.mark.parametrize("before", ["", "import normgrad.torch_ops.api"])
 def test_a_process_that_was_forked_before_the_kernels_were_loaded(before):
     """GNU OpenMP would wait for threads that its parent had."""
     script = FORKED.format(before=before)
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+    done = python("-c", script, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 NO_CACHE = """
@@ -311,10 +306,10 @@ assert torch.equal(y, torch.zeros(2, 3))
 """
 
 
-@pytest.mark.kind("no place for a cache")
 def test_code_is_compiled_where_there_is_no_place_to_keep_it():
     """As with an installation and a home that are read-only: no place is good enough for Numba."""
-    subprocess.run([sys.executable, "-c", NO_CACHE], check=True, timeout=300)
+    done = python("-c", NO_CACHE, timeout=300)
+    assert done.returncode == 0, done.stderr
 
 
 def test_only_who_asks_for_numba_gets_it():

@@ -1,4 +1,4 @@
-"""Chapter "Parameter gradients and reductions": which results repeat bit for bit, and how parts of a batch add up."""
+"""Chapter "Parameter gradients and reductions": a row has the same bits in every batch and at every place of it."""
 
 from dataclasses import replace
 
@@ -31,14 +31,6 @@ def _some(case, rows):
 def case(rng):
     """Rows of different scale and offset; more than one of Triton's tiles, and no multiple of one."""
     return cases.cases(rng, ROWS, COLUMNS)[1]
-
-
-@pytest.mark.parametrize(("name", "dtype"), RUNS)
-def test_two_runs_give_the_same_bits(case, name, dtype):
-    case = case.rounded(dtype)
-    first, again = _run(name, case, dtype), _run(name, case, dtype)
-    for output in ("y", "residual_out", "dx", "dw", "db"):
-        assert np.array_equal(getattr(first, output), getattr(again, output)), output
 
 
 @pytest.mark.parametrize(("name", "dtype"), RUNS)

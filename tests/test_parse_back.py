@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 
 import pytest
-from latex_reader import Quantities, Unreadable, canonical, chains, read
+from latex_reader import Quantities, canonical, chains, read
 from random_claims import TENSORS, grow, i
 from sympy import Indexed, Integer, Symbol, evaluate, expand, nan, zoo
 
@@ -16,7 +15,6 @@ from normgrad.symbolic import (
     Local,
     Partial,
     as_written,
-    delta,
     dim,
     equations,
     index,
@@ -143,24 +141,8 @@ def test_any_expression_is_read_back(seed):
     assert wrong(f"{latex(e)} = N", ((e, N),), Defs()) == []
 
 
-def test_the_reader_tells_wrong_formulas():
-    """A sign, an index, a limit, a missing bracket: the reader is no rubber stamp."""
-    with as_written():
-        e = x[j] - 2 * w[j] * total(N, lambda r: x[r] * (w[r] + 1))
-    right = r"x_{j} - 2 w_{j} \sum_{r=1}^{N} x_{r} (w_{r} + 1)"
-    assert wrong(f"{right} = N", ((e, N),), Defs()) == []
-    for old, new in (
-        ("- 2", "+ 2"),
-        ("w_{j}", "w_{k}"),
-        (" (w_{r} + 1)", " w_{r} + 1"),
-        ("x_{r} ", ""),
-        ("2 ", ""),
-    ):
-        with contextlib.suppress(Unreadable):
-            assert wrong(
-                f"{right.replace(old, new)} = N", ((e * delta(j, k) ** 0, N),), Defs()
-            ), new
-    # Local by an intermediate, the other one not held: reads as what it is not
+def test_the_reader_tells_a_local_derivative_from_a_total_one():
+    """By an intermediate, with and without the other one below the bracket."""
     defs = Defs()
     v = tensor("v")
     defs[v], defs[y[j]] = total(N, lambda r: x[r]), w[j]
@@ -175,6 +157,3 @@ def test_the_reader_tells_wrong_formulas():
         == []
     )
     assert wrong(r"\frac{\partial q_{j}}{\partial v} = N", ((local, N),), defs)
-    for text in ("x_{j} - y_{j}^{2}^{3} = N", r"\sum_{j=1}^{N} x_{j} = N", "u_{j} = N"):
-        with pytest.raises(Unreadable):
-            wrong(text, ((e, N),), Defs())

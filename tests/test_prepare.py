@@ -3,12 +3,10 @@
 import dataclasses
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-
-import normgrad  # noqa: E402
-from normgrad.torch_ops import prepare  # noqa: E402
+import normgrad
+from normgrad.torch_ops import prepare
 
 
 def _gradients(x, weight, bias):

@@ -1,14 +1,11 @@
 """Small controls of a page: what a folded cell says of its contents, and the link of the erratum form."""
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "book/_ext"))
-from normgrad_book import folded, repository  # noqa: E402
+from normgrad_book import folded, repository
 
 
 @pytest.mark.parametrize(

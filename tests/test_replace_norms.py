@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from near import near
 from torch.nn import functional as F
 
 from normgrad import nn
-from normgrad.checks.tolerance import unit_roundoff
 
 COLUMNS = 12
 
@@ -159,10 +159,8 @@ def test_what_computes_the_same_is_replaced_and_goes_on_to(kind, torch_rng):
             for module in (theirs, model)
         )
         for got, want in zip(of_ours, of_theirs, strict=True):
-            room = (
-                64 * unit_roundoff(str(dtype).removeprefix("torch.")) * want.abs().max()
-            )
-            assert got.dtype == want.dtype and (got - want).abs().max() <= room
+            assert got.dtype == want.dtype
+            assert near(got, want, dtype=str(dtype).removeprefix("torch."))
     if isinstance(theirs[0], Weighted):
         mixed = [module.float()(x.bfloat16()).dtype for module in (theirs, model)]
         assert mixed[0] == mixed[1]
@@ -416,7 +414,6 @@ COMPILED = {
 }  # fmt: skip
 
 
-@pytest.mark.kind("norms in compiled modules")
 @pytest.mark.filterwarnings("ignore:`torch.jit")
 @pytest.mark.parametrize("reason", COMPILED)
 def test_norms_in_what_is_compiled_are_said_to_be_left(reason):

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
+from near import near
 
 import normgrad
 from normgrad import nn, residual
-from normgrad.checks.tolerance import unit_roundoff
 
 PRE = residual.naive_stack, residual.fused_stack
 POST = residual.naive_post_norm, residual.fused_post_norm
@@ -71,9 +71,7 @@ def test_the_stacks_are_their_definition(stacks, torch_rng):
 
     expected = layer(theirs(x)) + x if stacks is PRE else theirs(layer(x) + x)
     for stack_function in stacks:
-        assert (
-            stack_function(x, [layer], [own]) - expected
-        ).abs().max() <= 256 * unit_roundoff("float64") * expected.abs().max()
+        assert near(stack_function(x, [layer], [own]), expected, roundings=256)
 
 
 def test_y_has_the_dtype_of_input_and_the_sum_that_of_both():

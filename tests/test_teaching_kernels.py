@@ -1,8 +1,8 @@
 """The watcher that chapters use: races and strays are found, and bytes are those of a count by hand."""
 
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
 interpreter = pytest.importorskip("normgrad.triton_kernels.interpreter")
 if not interpreter.INTERPRETED:
     pytest.skip("Triton compiles in this run", allow_module_level=True)

@@ -2,10 +2,9 @@
 
 import json
 import linecache
-import sys
-from pathlib import Path
 
 import pytest
+import workbench
 from sympy import (
     Basic,
     Function,
@@ -22,10 +21,6 @@ from normgrad.prove import verdict
 from normgrad.symbolic import equation, equations
 from normgrad.symbolic.definitions import numbered
 from normgrad.symbolic.opaque import Opaque
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "book/live/workbench"))
-
-import workbench  # noqa: E402
 
 
 def plain(e):

@@ -15,6 +15,9 @@ from importlib import import_module
 from itertools import count
 from pathlib import Path
 from shutil import copytree, ignore_patterns
+from unittest import mock
+
+import numba
 
 from normgrad.checks.backends import Backend, NumpyBackend, SympyBackend, TorchBackend
 from normgrad.mistakes.mutants import (
@@ -31,19 +34,9 @@ _number = count()
 OPERATORS = ("torch_ops/torch_compile.py",)
 
 
-@contextmanager
-def plain_python() -> Iterator[None]:
+def plain_python():
     """What Numba would compile is left as it is while the context lasts: a mutant runs once, compiling takes longer."""
-    try:
-        import numba
-    except ImportError:
-        yield
-        return
-    before, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True
-    try:
-        yield
-    finally:
-        numba.config.DISABLE_JIT = before
+    return mock.patch.object(numba.config, "DISABLE_JIT", True)
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,12 @@ What a spec is made of meets in every combination, everything else in pairs. A m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from math import prod
+from unittest import mock
 
 import numpy as np
 from pairwise import Point, chosen, cover
@@ -70,26 +71,15 @@ FACTORS = {
     "blocks": ("one", "of rows", "of columns"),
 }
 # Rows longer than a block of every kernel, and what else is too long to be met in pairs.
-LONG = {
-    "center": True,
-    "reduce": "mean",
-    "placement": "inside",
+LONG = {name: levels[0] for name, levels in FACTORS.items()} | {
     "eps": 1e-5,
-    "scale": 1.0,
-    "weight_offset": 0.0,
     "columns": 1000,
     "lead": (3,),
     "residual": "sum used",
     "affine": "mixed signs",
     "dtype": "float64",
-    **dict.fromkeys(DTYPES_OF_OTHERS),
-    "rounded": True,
-    "layout": "contiguous",
-    "heads": False,
-    "rows": "random",
     "magnitude": 1.0,
     "wanted": INPUTS,
-    "blocks": "one",
 }
 FAR, FLAT, NEAR_10000 = FACTORS["rows"][1:]
 # Backends that correct a mean by the mean of what is left.
@@ -342,14 +332,10 @@ def blocked(backend, point: Point) -> Iterator[None]:
             if not by_rows:
                 values["SWEEP_BLOCK"] = BLOCK_COLUMNS
             settings = [(module.configuration, *item) for item in values.items()]
-    before = [getattr(module, name) for module, name, _ in settings]
-    try:
-        for module, name, value in settings:
-            setattr(module, name, value)
+    with ExitStack() as stack:
+        for setting in settings:
+            stack.enter_context(mock.patch.object(*setting))
         yield
-    finally:
-        for (module, name, _), value in zip(settings, before, strict=True):
-            setattr(module, name, value)
 
 
 def check_point(backend, point: Point, derivatives: bool = True) -> None:
