@@ -66,79 +66,8 @@ def _check(name, value, allowed):
         raise ValueError(f"{name}: got {value!r}, needs one of {', '.join(allowed)}")
 
 
-@dataclass(frozen=True)
-class _Sizes:
-    """An operator and its rows, columns, dtypes and heads: the size of each of its arrays."""
-
-    operator: str
-    rows: int
-    columns: int
-    dtype: str
-    residual_dtype: str
-    heads: int
-
-    @property
-    def norm(self):
-        return self.operator.removeprefix("add_")
-
-    @property
-    def wide(self):
-        """Bytes of a statistic and of a partial sum."""
-        return 8 if "float64" in (self.dtype, self.residual_dtype) else 4
-
-    @property
-    def has_residual(self):
-        return self.operator.startswith("add_")
-
-    @property
-    def normalized(self):
-        return "residual_out" if self.has_residual else "x"
-
-    @property
-    def light(self):
-        """Whether rows are not centred, and dy and what is normalized have the same dtype of 16 bits."""
-        same = not self.has_residual or self.residual_dtype == self.dtype
-        return self.norm != "layer_norm" and same and BYTES[self.dtype] == 2
-
-    def of(self, *names):
-        """{name: bytes}; dx of the residual's dtype is called dresidual."""
-        elements, element = self.rows * self.columns, BYTES[self.dtype]
-        stream = elements * BYTES[self.residual_dtype]
-        sizes = dict.fromkeys(("x", "dx", "y", "dy"), elements * element)
-        sizes |= dict.fromkeys(("residual", "residual_out"), stream)
-        sizes |= dict.fromkeys(("dresidual", "dresidual_out"), stream)
-        vector = self.heads * self.columns * element
-        sizes |= dict.fromkeys(("weight", "bias", "dw", "db"), vector)
-        sizes |= dict.fromkeys(("mean", "rstd", "c1", "c2"), self.rows * self.wide)
-        return {name: sizes[name] for name in names}
-
-    def forward(self):
-        """Each input read once, each output written once."""
-        reads, writes = ["x", *PARAMETERS[self.norm]], ["y", *STATISTICS[self.norm]]
-        if self.has_residual:
-            reads.append("residual")
-            writes.append("residual_out")
-        elements = self.rows * self.columns
-        return Traffic(self.of(*reads), self.of(*writes), elements)
-
-    def backward(self, partial_rows):
-        """dx and dresidual are one array, unless their dtypes differ; of the parameters only the weight is read."""
-        parameters = PARAMETERS[self.norm]
-        reads = ["dy", self.normalized, *STATISTICS[self.norm], *parameters[:1]]
-        writes = ["dx", *(GRADIENTS[name] for name in parameters)]
-        if self.has_residual:
-            reads.append("dresidual_out")
-            if self.residual_dtype != self.dtype:
-                writes.append("dresidual")
-        reads, writes = self.of(*reads), self.of(*writes)
-        rows = len(parameters) * partial_rows * self.heads
-        if rows:
-            reads["partials"] = writes["partials"] = rows * self.columns * self.wide
-        return Traffic(reads, writes, self.rows * self.columns)
-
-
 def _sizes(operator, rows, columns, dtype, residual_dtype=None, heads=1):
-    """The sizes of all arrays. Args, Raises:  as moved"""
+    """{array: bytes}; dx of the residual's dtype is called dresidual. Args, Raises: as moved"""
     _check("operator", operator, OPERATORS)
     least = {"rows": (rows, 0), "columns": (columns, 0), "heads": (heads, 1)}
     for name, (value, lowest) in least.items():
@@ -147,7 +76,34 @@ def _sizes(operator, rows, columns, dtype, residual_dtype=None, heads=1):
     residual_dtype = residual_dtype or dtype
     _check("dtype", dtype, BYTES)
     _check("residual_dtype", residual_dtype, BYTES)
-    return _Sizes(operator, rows, columns, dtype, residual_dtype, heads)
+    elements, element = rows * columns, BYTES[dtype]
+    # of a statistic and of a partial sum
+    wide = 8 if "float64" in (dtype, residual_dtype) else 4
+    stream = elements * BYTES[residual_dtype]
+    sizes = dict.fromkeys(("x", "dx", "y", "dy"), elements * element)
+    sizes |= dict.fromkeys(("residual", "residual_out", "dresidual_out"), stream)
+    if residual_dtype != dtype:
+        sizes["dresidual"] = stream
+    vector = heads * columns * element
+    sizes |= dict.fromkeys(("weight", "bias", "dw", "db"), vector)
+    sizes |= dict.fromkeys(("mean", "rstd", "c1", "c2"), rows * wide)
+    # one row of partial sums for each program
+    sizes["partials"] = len(PARAMETERS[_norm(operator)]) * heads * columns * wide
+    return sizes
+
+
+def _norm(operator):
+    return operator.removeprefix("add_")
+
+
+def _rows_read(operator):
+    """What a backward reads of the rows to know x_hat and dy."""
+    normalized = "residual_out" if operator.startswith("add_") else "x"
+    return ["dy", normalized, *STATISTICS[_norm(operator)]]
+
+
+def _picked(sizes, names):
+    return {name: sizes[name] for name in names if name in sizes}
 
 
 def moved(operator: str, direction: str, *, partial_rows: int = 0, **shape) -> Traffic:
@@ -163,10 +119,32 @@ def moved(operator: str, direction: str, *, partial_rows: int = 0, **shape) -> T
     """
     sizes = _sizes(operator, **shape)
     _check("direction", direction, DIRECTIONS)
+    if direction == "both":
+        ways = ("forward", "backward")
+        forward, backward = (
+            moved(operator, way, partial_rows=partial_rows, **shape) for way in ways
+        )
+        return forward + backward
+    parameters, residual = PARAMETERS[_norm(operator)], operator.startswith("add_")
     if direction == "forward":
-        return sizes.forward()
-    backward = sizes.backward(partial_rows)
-    return backward if direction == "backward" else sizes.forward() + backward
+        reads, writes = ["x", *parameters], ["y", *STATISTICS[_norm(operator)]]
+        if residual:
+            reads.append("residual")
+            writes.append("residual_out")
+    else:
+        # of the parameters only the weight
+        reads = [*_rows_read(operator), *parameters[:1]]
+        writes = ["dx", *(GRADIENTS[name] for name in parameters)]
+        if residual:
+            reads.append("dresidual_out")
+            writes.append("dresidual")
+    traffic = Traffic(
+        _picked(sizes, reads), _picked(sizes, writes), shape["rows"] * shape["columns"]
+    )
+    if direction == "backward" and partial_rows and parameters:
+        partials = {"partials": partial_rows * sizes["partials"]}
+        traffic += Traffic(partials, partials, 0)
+    return traffic
 
 
 def operations(operator: str, direction: str) -> int:
@@ -207,16 +185,21 @@ def by_package(
     floor, sizes = moved(operator, direction, **shape), _sizes(operator, **shape)
     if direction == "forward" or not floor.elements:
         return floor
-    tile = configuration.backward_tile(sizes.columns, sizes.wide, sizes.light)
+    rows, columns, heads = shape["rows"], shape["columns"], shape.get("heads", 1)
+    norm, dtype = _norm(operator), shape["dtype"]
+    wide = 8 if "float64" in (dtype, shape.get("residual_dtype")) else 4
+    # rows are not centred, and dy and what is normalized have the same dtype of 16 bits
+    mixed = norm != operator and "dresidual" in sizes
+    light = norm != "layer_norm" and not mixed and BYTES[dtype] == 2
+    tile = configuration.backward_tile(columns, wide, light)
     device = configuration.Device(multiprocessors, shared_memory=0)
     programs = configuration.programs(
-        sizes.rows // sizes.heads, sizes.columns, tile, device, False, sizes.heads
+        rows // heads, columns, tile, device, False, heads
     )
     launched = moved(operator, direction, partial_rows=programs, **shape)
     if not tile.sweeps:
         return launched
     # The kernel of c1 and c2, and the reading of both by the next one.
-    sums = sizes.of("c1", "c2")
-    rows = sizes.of("dy", sizes.normalized, *STATISTICS[sizes.norm])
-    weight = sizes.of(*PARAMETERS[sizes.norm][:1])
-    return launched + Traffic(rows, {}, 0) + Traffic(weight | sums, sums, 0)
+    sums = _picked(sizes, ("c1", "c2"))
+    reads = _picked(sizes, (*_rows_read(operator), *PARAMETERS[norm][:1]))
+    return launched + Traffic(reads | sums, sums, 0)
