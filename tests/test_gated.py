@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from sympy import evaluate
 from torch.nn import functional
 
 from normgrad import gated_rms_norm, nn
 from normgrad.checks.tolerance import unit_roundoff
-from normgrad.fused import gated
-from normgrad.fused.gated_layers import gated_layer, texts
+from normgrad.fused import gated, gated_kernels, gated_torch
+from normgrad.fused.gated_layers import gated_layer, text
 from normgrad.triton_kernels import interpreter
+from normgrad.verify.definitions import Norm
+from normgrad.verify.programs import verify_function
+from normgrad.verify.verdict import PROVED
 
 pytest.importorskip("triton")
 
@@ -83,10 +87,8 @@ def test_sums_are_float32_in_16_bits(gate_first, torch_rng):
 
 
 def test_the_text_that_runs_is_the_text_that_the_proved_layers_write():
-    for file, text in texts().items():
-        assert Path(gated.__file__).with_name(file).read_text() == text, (
-            f"run python -m {gated_layer.__module__}"
-        )
+    written = Path(gated_kernels.__file__).read_text()
+    assert written == text(), f"run python -m {gated_layer.__module__}"
 
 
 def test_a_call_proves_and_generates_nothing():
@@ -106,10 +108,29 @@ def test_the_closed_forms_and_the_kernels_are_proved(gate_first):
 
 
 @ORDERS
+def test_the_form_in_torch_is_proved(gate_first):
+    """Its forward is the layer's, and its backward returns the gradients of its forward."""
+    layer, program = gated_layer(gate_first).layer, Path(gated_torch.__file__)
+    flag = ", gate_first)"
+    program = program.read_text().replace(flag, f", gate_first={gate_first})")
+    with evaluate(True):
+        defined = Norm(layer.definitions(layer.lines), {"y": layer.at("y")})
+    shapes = {"g": "(M, N)", "w": "(N,)"}
+    gradients = ("dg", "dx", "dw")
+    for name, outputs, definitions in (
+        ("forward", ("y",), defined),
+        ("backward", gradients, (program, "forward")),
+    ):
+        verdict = verify_function(program, definitions, outputs, name=name, **shapes)
+        assert verdict.kind == PROVED, verdict
+        assert set(verdict.outputs) == set(outputs)
+
+
+@ORDERS
 def test_the_programs_are_called_as_the_layers_say(gate_first):
     layer = gated_layer(gate_first)
-    called, programs = gated.programs_of(layer.layer.name), layer.programs
-    for field in "matrices vectors constants saved loaded cotangent".split():
+    called, programs = gated.programs_of(gate_first), layer.programs
+    for field in "name matrices vectors constants saved loaded cotangent".split():
         assert getattr(called, field) == getattr(programs, field)
 
 
