@@ -35,30 +35,26 @@ BANDWIDTHS = {"H200": 4.8e12, "H100 SXM": 3.35e12, "A100 80GB": 2.04e12, "T4": 0
 class Traffic:
     """Bytes read and bytes written, by the name of the array.
 
-    Args:  reads, writes: {name: bytes}; elements: M N, what per_element divides by
+    Args:  reads, writes: {name: bytes}
     """
 
     reads: dict[str, int]
     writes: dict[str, int]
-    elements: int
 
     @property
     def total(self) -> int:
         """All bytes, read and written."""
         return sum(self.reads.values()) + sum(self.writes.values())
 
-    @property
-    def per_element(self) -> float:
-        """All bytes over M N; 0 where there are no elements."""
-        return self.total / self.elements if self.elements else 0.0
-
     def __add__(self, other: Traffic) -> Traffic:
         """One after the other, nothing kept in between: an array that both read is read twice."""
-        reads, writes = (
-            {name: mine.get(name, 0) + theirs.get(name, 0) for name in mine | theirs}
-            for mine, theirs in ((self.reads, other.reads), (self.writes, other.writes))
+        return Traffic(
+            _added(self.reads, other.reads), _added(self.writes, other.writes)
         )
-        return Traffic(reads, writes, max(self.elements, other.elements))
+
+
+def _added(first, second):
+    return {n: first.get(n, 0) + second.get(n, 0) for n in first | second}
 
 
 def _check(name, value, allowed):
@@ -138,12 +134,10 @@ def moved(operator: str, direction: str, *, partial_rows: int = 0, **shape) -> T
         if residual:
             reads.append("dresidual_out")
             writes.append("dresidual")
-    traffic = Traffic(
-        _picked(sizes, reads), _picked(sizes, writes), shape["rows"] * shape["columns"]
-    )
+    traffic = Traffic(_picked(sizes, reads), _picked(sizes, writes))
     if direction == "backward" and partial_rows and parameters:
         partials = {"partials": partial_rows * sizes["partials"]}
-        traffic += Traffic(partials, partials, 0)
+        traffic += Traffic(partials, partials)
     return traffic
 
 
@@ -182,10 +176,10 @@ def by_package(
     if multiprocessors < 1:
         raise ValueError(f"multiprocessors: got {multiprocessors}, needs at least 1")
     _check("direction", direction, tuple(OPERATIONS))
-    floor, sizes = moved(operator, direction, **shape), _sizes(operator, **shape)
-    if direction == "forward" or not floor.elements:
-        return floor
+    sizes = _sizes(operator, **shape)
     rows, columns, heads = shape["rows"], shape["columns"], shape.get("heads", 1)
+    if direction == "forward" or rows * columns == 0:
+        return moved(operator, direction, **shape)
     norm, dtype = _norm(operator), shape["dtype"]
     wide = 8 if "float64" in (dtype, shape.get("residual_dtype")) else 4
     # rows are not centred, and dy and what is normalized have the same dtype of 16 bits
@@ -202,4 +196,4 @@ def by_package(
     # The kernel of c1 and c2, and the reading of both by the next one.
     sums = _picked(sizes, ("c1", "c2"))
     reads = _picked(sizes, (*_rows_read(operator), *PARAMETERS[norm][:1]))
-    return launched + Traffic(reads | sums, sums, 0)
+    return launched + Traffic(reads | sums, sums)
