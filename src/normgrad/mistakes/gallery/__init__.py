@@ -6,7 +6,6 @@ from .comparison import (
     compare,
     compare_rows,
     rows,
-    sum_loss,
     unit_weight,
 )
 from .exhibit import REJECTED, Written, exhibit
@@ -20,6 +19,5 @@ __all__ = [
     "compare_rows",
     "exhibit",
     "rows",
-    "sum_loss",
     "unit_weight",
 ]

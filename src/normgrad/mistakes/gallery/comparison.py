@@ -106,16 +106,6 @@ def unit_weight(m, n, *absent):
     return case
 
 
-def sum_loss(m, n):
-    """Makes cases of the loss y.sum() at the start of training: cotangent and weight are ones."""
-
-    def case(rng):
-        drawn = unit_weight(m, n, "residual", "dresidual_out")(rng)
-        return replace(drawn, dy=np.ones((m, n)))
-
-    return case
-
-
 def aligned(m, n):
     """Makes cases whose cotangent lies along x_hat and 1, where the projection is all there is."""
     return lambda rng: cases(rng, m, n)[2].without("residual", "dresidual_out")
