@@ -299,15 +299,34 @@ def _indented(lines, by=1):
     return ["    " * by + line for line in lines]
 
 
+def _body(program, code, lines, loaded, stored, guarded=False):
+    """The lines of code of definitions, each after the loads that it is the first to need.
+
+    Args:  loaded, stored: names; guarded: whether a store is left out where its pointer is None
+    """
+    waiting, body = list(loaded), []
+    for name, e in lines.items():
+        body += _late(program, waiting, e)
+        if program.layer.kind(name) == COLUMN:
+            e = factor_terms(e)
+            share = f"{name} += {code.masked(e, i, 'filled')}"
+            *above, store = _with_form(share, name, e, program, "sum over rows of ")
+            body += above
+        else:
+            body += _with_form(_line(program, code, name, e), name, e, program)
+            store = _store(program, name)
+        if name in stored and guarded:
+            body += [f"if {name}_ptr is not None:", f"    {store}"]
+        elif name in stored:
+            body.append(store)
+    return body
+
+
 def _forward(program):
-    layer, waiting, body = program.layer, list(program.layer.inputs), []
+    layer = program.layer
     code = _Text(program, layer.inputs, program.forward)
     stored = [layer.output, *program.saved]
-    for name, e in program.forward.items():
-        body += _late(program, waiting, e)
-        body += _with_form(_line(program, code, name, e), name, e, program)
-        if name in stored:
-            body.append(_store(program, name))
+    body = _body(program, code, program.forward, layer.inputs, stored)
     start = [
         f'"""{", ".join(stored)} of ROWS rows, each input read once and each output written once."""',
         "rows = tl.program_id(0).to(M.dtype) * ROWS + tl.arange(0, ROWS)",
@@ -319,29 +338,16 @@ def _forward(program):
 
 
 def _backward(program):
-    layer, gradients = program.layer, program.gradients
+    layer, gradients, lines = program.layer, program.gradients, program.backward
     loaded = [name for name in program.loaded if name in layer.inputs]
     loaded = [layer.cotangent, *loaded, *program.saved]
-    own = {
-        name: e for name, e in program.backward.items() if layer.kind(name) != COLUMN
-    }
-    code, body = _Text(program, loaded, own), []
-    waiting = [name for name in loaded if layer.kind(name) != COLUMN]
-    for name, e in program.backward.items():
-        body += _late(program, waiting, e)
-        if name in own:
-            body += _with_form(_line(program, code, name, e), name, e, program)
-            share = _store(program, name)
-        else:
-            e = factor_terms(e)
-            share = f"{name} += {code.masked(e, i, 'filled')}"
-            share, *above = reversed(
-                _with_form(share, name, e, program, "sum over rows of ")
-            )
-            body += above
-        if name in gradients:
-            body += [f"if {name}_ptr is not None:", f"    {share}"]
+    vectors = [name for name in loaded if layer.kind(name) == COLUMN]
+    of_rows = [name for name in loaded if name not in vectors]
     sums = [name for name in gradients if layer.kind(name) == COLUMN]
+    code = _Text(
+        program, loaded, {name: lines[name] for name in lines if name not in sums}
+    )
+    body = _body(program, code, lines, of_rows, gradients, guarded=True)
     does = f"{', '.join(gradients[: len(layer.matrices)])} of every programs-th tile of rows"
     if sums:
         does += f", and this program's share of {', '.join(sums)}"
@@ -349,7 +355,7 @@ def _backward(program):
         f'"""{does}."""',
         "cols = tl.arange(0, BLOCK)",
         *_edge("inside", "(cols < N)[None, :]", body),
-        *[_load(program, name) for name in loaded if layer.kind(name) == COLUMN],
+        *[_load(program, name) for name in vectors],
         *[f"{name} = tl.zeros([ROWS, BLOCK], ACC)" for name in sums],
         "for tile in tl.range(tl.program_id(0), (M - 1) // ROWS + 1, tl.num_programs(0), num_stages=STAGES):",
     ]
