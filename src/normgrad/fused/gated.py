@@ -75,4 +75,4 @@ def gated_rms_norm(
     weight = input.new_ones(input.shape[-1]) if weight is None else weight
     # A compiler traces through a cache, and warns of it.
     programs = programs_of(gate_first) if is_compiling() else _kept(gate_first)
-    return run(programs, False, {"eps": float(eps)}, gate, input, weight)
+    return run(programs, {"eps": float(eps)}, gate, input, weight)

@@ -12,10 +12,10 @@ from sympy import (
     Expr,
     Heaviside,
     Indexed,
+    Integer,
     Max,
     Mul,
     Pow,
-    Rational,
     S,
     Sum,
     Symbol,
@@ -173,21 +173,19 @@ class _Text:
     def _product(self, e, tile):
         if e.could_extract_minus_sign():
             return f"-{self.text(-e, tile, PRODUCT)}", SUM
-        factors = e.as_ordered_factors()
+        number, product = e.as_coeff_Mul(rational=True)
         if tile:
+            factors = e.as_ordered_factors()
             # what a row has in common is multiplied once a row
             common = [factor for factor in factors if not free_letters(factor) - {i}]
             varying = [factor for factor in factors if factor not in common]
             if varying and any(free_letters(factor) for factor in common):
                 columns = self.text(Mul(*varying), True, PRODUCT)
                 return f"{columns} * {self.text(Mul(*common), True, FACTOR)}", PRODUCT
-        above, below = [], []
-        for factor in factors:
+        above, below = [Integer(number.p)], [Integer(number.q)]
+        for factor in product.as_ordered_factors():
             if isinstance(factor, Pow) and factor.exp.is_negative:
                 below += _repeated(1 / factor)
-            elif isinstance(factor, Rational):
-                above = [Rational(factor.p), *above]
-                below = [Rational(factor.q), *below]
             else:
                 above += _repeated(factor)
         above, below = ([f for f in side if f != 1] for side in (above, below))

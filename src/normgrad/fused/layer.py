@@ -10,7 +10,6 @@ from sympy import (
     Basic,
     Expr,
     Indexed,
-    IndexedBase,
     Max,
     Pow,
     Sum,
@@ -140,15 +139,9 @@ def text_of(e: Expr) -> str:
 
 def entries_in(e: Expr) -> set[Expr]:
     """The entries and the scalars that an expression is made of."""
-    labels = {entry.base.label for entry in e.atoms(Indexed)}
-    scalars = {
-        symbol
-        for symbol in e.free_symbols - labels
-        if symbol.is_Symbol and not symbol.is_integer
-    }
-    return e.atoms(Indexed) | {
-        symbol for symbol in scalars if not isinstance(symbol, IndexedBase)
-    }
+    entries = e.atoms(Indexed)
+    scalars = e.free_symbols - {entry.base.label for entry in entries}
+    return entries | {s for s in scalars if s.is_Symbol and not s.is_integer}
 
 
 def names_in(*expressions: Expr) -> set[str]:
