@@ -79,7 +79,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Trial:
-    """A copy of a module, without hooks, with the weight and bias of the rows that it is run on.
+    """A copy of a module with the weight and bias of the rows that it is run on.
 
     Args:  axes: the sizes of those that are normalized
     """
@@ -97,14 +97,10 @@ class Trial:
         dtype: torch.dtype,
     ) -> Trial:
         """The copy, its parameters in a dtype."""
-        twin = type(module).__new__(type(module))
-        torch.nn.Module.__init__(twin)
-        vars(twin).update(copy.deepcopy(_own(module)))
-        for name, old in module._parameters.items():
-            twin._parameters[name] = None
-            if old is not None:
-                values = torch.tensor(getattr(rows, name), dtype=dtype)
-                twin._parameters[name] = torch.nn.Parameter(values.to(old.device))
+        twin = copy.deepcopy(module)
+        for name, old in twin.named_parameters(remove_duplicate=False):
+            values = torch.tensor(getattr(rows, name), dtype=dtype, device=old.device)
+            twin._parameters[name] = torch.nn.Parameter(values)
         return cls(twin, rows, axes)
 
     def tensor(

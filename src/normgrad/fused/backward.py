@@ -21,6 +21,7 @@ from sympy import (
 
 from ..symbolic.adjoint import reverse
 from ..symbolic.calculus import free_letters
+from ..symbolic.codegen import label
 from ..symbolic.definitions import Defs
 from ..symbolic.normal_form import Reciprocal, Root, as_powers, nf
 from ..symbolic.notation import rename_bound, tensor
@@ -34,7 +35,6 @@ from .layer import (
     canonical,
     check_functions,
     names_in,
-    text_of,
 )
 
 
@@ -46,7 +46,7 @@ def by_reverse_mode(layer: Layer, forward: dict[str, Expr]) -> dict[str, Expr]:
     output, cotangent = layer.tensors[layer.output], layer.tensors[layer.cotangent]
     derived = list(reverse(defs, output, cotangent))[len(list(defs)) :]
     patterns = list(_patterns(layer, forward))
-    cotangents = {layer.cotangent, *[text_of(head) for head, _ in derived]}
+    cotangents = {layer.cotangent, *[label(head) for head, _ in derived]}
     lines = {}
     for head, e in derived:
         lines[layer.add(head)] = grouped(fold(canonical(head, e), patterns), cotangents)
@@ -129,7 +129,7 @@ def by_closed_forms(
              gradients: {x[i, j]: its gradient's formula, ...}, one for each input
     Raises:  NotProved with a point where a formula is wrong; NotFused where one is missing or too many
     """
-    formulas = {text_of(entry): (entry, e) for entry, e in gradients.items()}
+    formulas = {label(entry): (entry, e) for entry, e in gradients.items()}
     for name in formulas:
         if name not in layer.inputs:
             raise NotFused(
@@ -139,7 +139,7 @@ def by_closed_forms(
         raise NotFused(f"gradients: none is given for {', '.join(missing)}")
     lines, theorem = {}, layer.definitions(layer.lines)
     for head, e in defs.reached(*[e for _, e in formulas.values()]):
-        if text_of(head) not in layer.lines:
+        if label(head) not in layer.lines:
             lines[layer.add(head)] = canonical(head, e)
     for name, (entry, e) in formulas.items():
         if e == gradient_of(layer, name):

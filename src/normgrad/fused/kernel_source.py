@@ -26,11 +26,12 @@ from sympy import (
 )
 
 from ..symbolic.calculus import free_letters
+from ..symbolic.codegen import label
 from ..symbolic.elementary import sigmoid
 from ..symbolic.measured import Largest
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import i, j
-from .layer import COLUMN, ROW, TILE, NotFused, names_in, text_of
+from .layer import COLUMN, ROW, TILE, NotFused, names_in
 from .program import Program
 
 CALLS = {exp: "tl.exp", log: "tl.log", sigmoid: "tl.sigmoid", tanh: "tanh"}
@@ -82,7 +83,7 @@ class _Text:
         if letter not in free_letters(e):
             return NUMBERS
         if isinstance(e, Indexed):
-            return self.past.get((text_of(e), letter), UNKNOWN)
+            return self.past.get((label(e), letter), UNKNOWN)
         if isinstance(e, Sum | Largest):
             return self.edge(_opened(e), letter)
         edges = [self.edge(part, letter) for part in e.args]
@@ -122,7 +123,7 @@ class _Text:
 
     def _code(self, e, tile):
         if isinstance(e, Indexed) or e.is_Symbol:
-            return text_of(e), WHOLE
+            return label(e), WHOLE
         if e.is_Integer:
             return str(e), WHOLE if e >= 0 else SUM
         if e.is_Rational:

@@ -22,6 +22,7 @@ from sympy import (
 from sympy.core.function import Application
 
 from ..symbolic.calculus import free_letters
+from ..symbolic.codegen import label
 from ..symbolic.definitions import Defs
 from ..symbolic.elementary import sigmoid
 from ..symbolic.measured import Largest
@@ -91,7 +92,7 @@ class Layer:
 
     def add(self, e: Expr) -> str:
         """Take up the name of an entry or a number; NotFused where it cannot be one of a kernel's."""
-        name, symbol = text_of(e), name_of(e)
+        name, symbol = label(e), name_of(e)
         shape = tuple(getattr(symbol, "shape", ()))
         if shape not in KINDS:
             raise NotFused(f"{name}: has the shape {shape}, needs (M, N), (M,), (N,) or none, with dim('M') rows and "
@@ -132,11 +133,6 @@ class Layer:
         return Partial(self.loss, self.at(name))
 
 
-def text_of(e: Expr) -> str:
-    """A name as text: x for x[i, j]."""
-    return str(getattr(name_of(e), "label", e))
-
-
 def entries_in(e: Expr) -> set[Expr]:
     """The entries and the scalars that an expression is made of."""
     entries = e.atoms(Indexed)
@@ -146,7 +142,7 @@ def entries_in(e: Expr) -> set[Expr]:
 
 def names_in(*expressions: Expr) -> set[str]:
     """The names in expressions, letters and dimensions excepted."""
-    return {text_of(entry) for e in expressions for entry in entries_in(e)}
+    return {label(entry) for e in expressions for entry in entries_in(e)}
 
 
 def needed(lines: dict[str, Expr], names: Iterable[str]) -> dict[str, Expr]:
@@ -199,7 +195,7 @@ def read_layer(defs: Defs, output: Expr, name: str = "layer") -> Layer:
     """
     if not (isinstance(name, str) and name.isidentifier() and not iskeyword(name)):
         raise ValueError(f"name: got {name!r}, needs a name as Python has them")
-    layer = Layer(name, text_of(output))
+    layer = Layer(name, label(output))
     if getattr(name_of(output), "shape", ()) != SHAPES[TILE]:
         raise NotFused(
             f"{output}: is not a matrix, and the result of a fused layer is one; needs y[i, j]"
