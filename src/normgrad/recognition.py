@@ -194,11 +194,11 @@ def recognised(
     return reason if called_norm else None
 
 
-def _calls_norm(node: torch.fx.Node) -> bool:
+def _calls_norm(node):
     return node.op == "call_function" and "_norm" in str(node.target)
 
 
-def _of_torch(module: Any) -> Recipe | str:
+def _of_torch(module):
     spec = LAYER_NORM if isinstance(module, torch.nn.LayerNorm) else RMS_NORM
     try:
         eps = None if module.eps is None and spec is RMS_NORM else check_eps(module.eps)
@@ -207,7 +207,7 @@ def _of_torch(module: Any) -> Recipe | str:
         return f"which has no equal here, {error}"
 
 
-def _unfit(module: torch.nn.Module) -> str | None:
+def _unfit(module):
     """Why a module cannot be replaced, whatever it computes; None where it can."""
     if module._modules:
         return f"which holds modules of its own: {', '.join(module._modules)}"
@@ -243,13 +243,13 @@ def _unfit(module: torch.nn.Module) -> str | None:
     return None
 
 
-def _own(module: torch.nn.Module) -> dict[str, Any]:
+def _own(module):
     """The attributes that are not those of every module."""
     common = vars(torch.nn.Module())
     return {name: value for name, value in vars(module).items() if name not in common}
 
 
-def _key(module: torch.nn.Module) -> Any:
+def _key(module):
     """All that a forward can depend on but the values of parameters; None where an attribute is no plain value."""
     plain = (bool, int, float, str, type(None), torch.dtype, torch.device)
     own = _own(module)
@@ -264,7 +264,7 @@ def _key(module: torch.nn.Module) -> Any:
     return type(module), repr(sorted(own.items())), repr(shapes)
 
 
-def _probed(module: torch.nn.Module) -> Recipe | str:
+def _probed(module):
     """What a copy of a module shows."""
     weight, bias = (module._parameters.get(name) for name in ("weight", "bias"))
     if weight is not None:
@@ -287,9 +287,7 @@ def _probed(module: torch.nn.Module) -> Recipe | str:
         return f"which cannot be tried: {type(error).__name__}, {textwrap.shorten(str(error), 90)}"
 
 
-def _compared(
-    module: torch.nn.Module, axes: tuple[int, ...], with_weight: bool, with_bias: bool
-) -> Recipe | str:
+def _compared(module, axes, with_weight, with_bias):
     taken = list(inspect.signature(module.forward).parameters.values())
     if len(taken) != 1 or taken[0].kind not in (
         inspect.Parameter.POSITIONAL_ONLY,
@@ -333,16 +331,14 @@ def _compared(
     return Recipe(axes, spec, casting)
 
 
-def _possible_eps(module: torch.nn.Module) -> list[float]:
+def _possible_eps(module):
     """The module's own numbers first."""
     numbers = [number for number in _own(module).values() if type(number) is float]
     own = [number for number in numbers if 0 <= number < math.inf]
     return list(dict.fromkeys([*own, *COMMON_EPS]))
 
 
-def _possible_specs(
-    eps: list[float], with_weight: bool, with_bias: bool
-) -> list[NormSpec]:
+def _possible_specs(eps, with_weight, with_bias):
     offsets = (0.0, 1.0) if with_weight else (0.0,)
     # Without a bias RMSNorm comes first, and with the machine epsilon last.
     kinds = [(True, eps)] if with_bias else [(False, eps), (True, eps), (False, [None])]
@@ -354,7 +350,7 @@ def _possible_specs(
     ]
 
 
-def _rows(columns: int, eps: list[float], with_weight: bool, with_bias: bool) -> Rows:
+def _rows(columns, eps, with_weight, with_bias):
     """Two rows at each power of two, with means 1 and -2 there, deviations 1, 2, 3 of both signs, and 0 if N is odd."""
     rng = np.random.default_rng(SEED)
     exponents = [
@@ -376,36 +372,34 @@ def _rows(columns: int, eps: list[float], with_weight: bool, with_bias: bool) ->
     return Rows(np.stack(rows), weight, bias)
 
 
-def _device(module: torch.nn.Module) -> torch.device:
+def _device(module):
     return next((t.device for t in module.parameters()), torch.device("cpu"))
 
 
-def _saved(rows: Rows, spec: NormSpec) -> numpy_ref.Forward:
+def _saved(rows, spec):
     """What the oracle returns, in float64."""
     spec = spec.resolve(float(np.finfo(np.float32).eps))
     return numpy_ref.forward(rows.x, rows.weight, rows.bias, spec=spec)
 
 
-def _errors_of_y(saved: numpy_ref.Forward) -> np.ndarray:
+def _errors_of_y(saved):
     """The largest error of y in float32, where nothing but updates of a mean is rounded: log2(N) roundings deep."""
     additions = math.ceil(math.log2(saved.y.shape[1]))
     dy = np.zeros_like(saved.y)
     return bounds(dy, None, saved, "float32", additions=additions).y
 
 
-def _within(t: torch.Tensor, expected: np.ndarray, bound: np.ndarray) -> bool:
+def _within(t, expected, bound):
     difference = t.detach().double().cpu().numpy().reshape(expected.shape) - expected
     return bool((np.abs(difference) <= bound).all())
 
 
-def _is_y(y: torch.Tensor, rows: Rows, spec: NormSpec) -> bool:
+def _is_y(y, rows, spec):
     saved = _saved(rows, spec)
     return y.dtype == torch.float32 and _within(y, saved.y, _errors_of_y(saved))
 
 
-def _is_rounded_y(
-    y: torch.Tensor, rows: Rows, spec: NormSpec, casting: Casting
-) -> bool:
+def _is_rounded_y(y, rows, spec, casting):
     """Whether each value lies between what the ends of its interval round to."""
     late = 1.0
     if casting == "llama":

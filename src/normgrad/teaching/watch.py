@@ -272,13 +272,13 @@ def watch(at_once: bool = False):
         TensorHandle,
     )
 
-    seen, call = Seen(), GridExecutor.__call__
+    record, call = Seen(), GridExecutor.__call__
 
     def watched(original, kind, pointers_at, mask_at):
         def access(builder, *values):
             parts = list(values)
             mask = None if mask_at is None else values[mask_at]
-            lanes = seen.launches[-1].lanes(kind, builder, values[pointers_at], mask)
+            lanes = record.launches[-1].lanes(kind, builder, values[pointers_at], mask)
             if mask is not None:
                 parts[mask_at] = TensorHandle(lanes, mask.dtype)
             return original(builder, *parts)
@@ -290,7 +290,7 @@ def watch(at_once: bool = False):
         tensors = {n: t for n, t in named.items() if isinstance(t, torch.Tensor)}
         arguments = [Argument(name, tensor) for name, tensor in tensors.items()]
         memory = Programs(tensors.values() if at_once else ())
-        seen.launches.append(Launch(executor.fn.__name__, arguments, memory))
+        record.launches.append(Launch(executor.fn.__name__, arguments, memory))
         try:
             # The interpreter copies arguments to the CPU and back with torch, which is no part of the kernel.
             with _disable_current_modes():
@@ -303,4 +303,4 @@ def watch(at_once: bool = False):
         for name, *how in ACCESSES:
             access = watched(getattr(InterpreterBuilder, name), *how)
             replaced.enter_context(patch.object(InterpreterBuilder, name, access))
-        yield seen
+        yield record
