@@ -39,6 +39,10 @@ def _drawn(rng, *shape):
     return [t.requires_grad_() for t in (x, gate, weight)], dy
 
 
+def _results(y, inputs, dy):
+    return y, *torch.autograd.grad(y, inputs, dy)
+
+
 def _bound(roundings, t, dtype="float64"):
     return roundings * unit_roundoff(dtype) * max(1.0, float(t.detach().abs().max()))
 
@@ -51,14 +55,9 @@ def test_values_and_gradients_are_those_of_torchs_parts(
 ):
     monkeypatch.setattr(interpreter, "INTERPRETED", interpreted)
     inputs, dy = _drawn(torch_rng, *shape)
-    y, expected = (
-        gated_rms_norm(*inputs, EPS, gate_first=gate_first),
-        _composed(*inputs, gate_first),
-    )
-    gradients, their_gradients = (
-        torch.autograd.grad(output, inputs, dy) for output in (y, expected)
-    )
-    for mine, theirs in zip((y, *gradients), (expected, *their_gradients), strict=True):
+    y = gated_rms_norm(*inputs, EPS, gate_first=gate_first)
+    expected = _results(_composed(*inputs, gate_first), inputs, dy)
+    for mine, theirs in zip(_results(y, inputs, dy), expected, strict=True):
         assert mine.shape == theirs.shape
         assert not theirs.numel() or (mine - theirs).abs().max() <= _bound(64, theirs)
 
@@ -67,21 +66,12 @@ def test_values_and_gradients_are_those_of_torchs_parts(
 def test_sums_are_float32_in_16_bits(gate_first, torch_rng):
     """A mean square, and dw, of 4096 terms in bfloat16 would be off by percents."""
     inputs, dy = _drawn(torch_rng, 4096, 3)
-    narrow = [
-        t.detach().to(dtype).requires_grad_()
-        for t, dtype in zip(inputs, [torch.bfloat16] * 3, strict=True)
-    ]
+    narrow = [t.detach().bfloat16().requires_grad_() for t in inputs]
     wide = [t.detach().double().requires_grad_() for t in narrow]
-    y, expected = (
-        gated_rms_norm(*narrow, EPS, gate_first=gate_first),
-        _composed(*wide, gate_first),
-    )
     dy = dy.bfloat16()
-    gradients, their_gradients = (
-        torch.autograd.grad(y, narrow, dy),
-        torch.autograd.grad(expected, wide, dy.double()),
-    )
-    for mine, theirs in zip((y, *gradients), (expected, *their_gradients), strict=True):
+    y = gated_rms_norm(*narrow, EPS, gate_first=gate_first)
+    expected = _results(_composed(*wide, gate_first), wide, dy.double())
+    for mine, theirs in zip(_results(y, narrow, dy), expected, strict=True):
         assert mine.dtype == torch.bfloat16
         assert (mine.double() - theirs).abs().max() <= _bound(2, theirs, "bfloat16")
 
@@ -110,20 +100,21 @@ def test_the_closed_forms_and_the_kernels_are_proved(gate_first):
 @ORDERS
 def test_the_form_in_torch_is_proved(gate_first):
     """Its forward is the layer's, and its backward returns the gradients of its forward."""
-    layer, program = gated_layer(gate_first).layer, Path(gated_torch.__file__)
-    flag = ", gate_first)"
-    program = program.read_text().replace(flag, f", gate_first={gate_first})")
+    layer, source = (
+        gated_layer(gate_first).layer,
+        Path(gated_torch.__file__).read_text(),
+    )
+    source = source.replace(", gate_first)", f", gate_first={gate_first})")
     with evaluate(True):
         defined = Norm(layer.definitions(layer.lines), {"y": layer.at("y")})
-    shapes = {"g": "(M, N)", "w": "(N,)"}
-    gradients = ("dg", "dx", "dw")
-    for name, outputs, definitions in (
-        ("forward", ("y",), defined),
-        ("backward", gradients, (program, "forward")),
+    for definitions, name, *outputs in (
+        (defined, "forward", "y"),
+        ((source, "forward"), "backward", "dg", "dx", "dw"),
     ):
-        verdict = verify_function(program, definitions, outputs, name=name, **shapes)
-        assert verdict.kind == PROVED, verdict
-        assert set(verdict.outputs) == set(outputs)
+        verdict = verify_function(
+            source, definitions, outputs, name=name, g="(M, N)", w="(N,)"
+        )
+        assert verdict.kind == PROVED and [*verdict.outputs] == outputs
 
 
 @ORDERS
