@@ -1,8 +1,8 @@
 """Bytes that an operator moves through device memory: the floor, and what other ways of computing it move.
 
-The floor counts each input once and each output once, whatever the kernels are; `by_package` counts what this package's
-Triton kernels move. Statistics are float32 (float64 for float64) and stored once a row; a parameter and its gradient
-are rows of length N.
+The floor counts each input once and each output once, whatever the kernels are. This package's Triton kernels move it,
+and in a backward the partial sums of dw and db. Statistics are float32 (float64 for float64) and stored once a row; a
+parameter and its gradient are rows of length N.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _sizes(operator, rows, columns, dtype, residual_dtype=None, heads=1):
         sizes["dresidual"] = stream
     vector = heads * columns * element
     sizes |= dict.fromkeys(("weight", "bias", "dw", "db"), vector)
-    sizes |= dict.fromkeys(("mean", "rstd", "c1", "c2"), rows * wide)
+    sizes |= dict.fromkeys(("mean", "rstd"), rows * wide)
     # one row of partial sums for each program
     sizes["partials"] = len(PARAMETERS[_norm(operator)]) * heads * columns * wide
     return sizes
@@ -90,12 +90,6 @@ def _sizes(operator, rows, columns, dtype, residual_dtype=None, heads=1):
 
 def _norm(operator):
     return operator.removeprefix("add_")
-
-
-def _rows_read(operator):
-    """What a backward reads of the rows to know x_hat and dy."""
-    normalized = "residual_out" if operator.startswith("add_") else "x"
-    return ["dy", normalized, *STATISTICS[_norm(operator)]]
 
 
 def _picked(sizes, names):
@@ -129,7 +123,8 @@ def moved(operator: str, direction: str, *, partial_rows: int = 0, **shape) -> T
             writes.append("residual_out")
     else:
         # of the parameters only the weight
-        reads = [*_rows_read(operator), *parameters[:1]]
+        normalized = "residual_out" if residual else "x"
+        reads = ["dy", normalized, *STATISTICS[_norm(operator)], *parameters[:1]]
         writes = ["dx", *(GRADIENTS[name] for name in parameters)]
         if residual:
             reads.append("dresidual_out")
@@ -150,50 +145,3 @@ def operations(operator: str, direction: str) -> int:
     _check("direction", direction, tuple(OPERATIONS))
     counts = OPERATIONS[direction]
     return counts[operator.removeprefix("add_")] + operator.startswith("add_")
-
-
-def by_package(
-    operator: str,
-    direction: str,
-    *,
-    multiprocessors: int,
-    **shape,
-) -> Traffic:
-    """What this package's Triton kernels move: the floor, and in a backward the partial sums of dw and db.
-
-    Where a program reads a row twice, the second reading is from the cache, and is not counted.
-    Rows too long for one program take one kernel more, which reads dy, the input, the statistics and the weight for c1
-    and c2 of each row; the next kernel reads these, and all of that again. What one kernel reads again is taken to be
-    in the cache by then, and counted once: a long row in the later sweeps of its forward, and vectors. At 65536 columns
-    the rows under way are larger than the cache of an H100, and the count is a lower bound.
-
-    Args:     direction: "forward" or "backward"; multiprocessors: of the GPU; operator and the rest as moved
-    Raises:   ValueError naming the argument, what it got and what it needs
-    """
-    # not at the top, since it imports triton
-    from ..triton_kernels import configuration
-
-    if multiprocessors < 1:
-        raise ValueError(f"multiprocessors: got {multiprocessors}, needs at least 1")
-    _check("direction", direction, tuple(OPERATIONS))
-    sizes = _sizes(operator, **shape)
-    rows, columns, heads = shape["rows"], shape["columns"], shape.get("heads", 1)
-    if direction == "forward" or rows * columns == 0:
-        return moved(operator, direction, **shape)
-    norm, dtype = _norm(operator), shape["dtype"]
-    wide = 8 if "float64" in (dtype, shape.get("residual_dtype")) else 4
-    # rows are not centred, and dy and what is normalized have the same dtype of 16 bits
-    mixed = norm != operator and "dresidual" in sizes
-    light = norm != "layer_norm" and not mixed and BYTES[dtype] == 2
-    tile = configuration.backward_tile(columns, wide, light)
-    device = configuration.Device(multiprocessors, shared_memory=0)
-    programs = configuration.programs(
-        rows // heads, columns, tile, device, False, heads
-    )
-    launched = moved(operator, direction, partial_rows=programs, **shape)
-    if not tile.sweeps:
-        return launched
-    # The kernel of c1 and c2, and the reading of both by the next one.
-    sums = _picked(sizes, ("c1", "c2"))
-    reads = _picked(sizes, (*_rows_read(operator), *PARAMETERS[norm][:1]))
-    return launched + Traffic(reads | sums, sums)
