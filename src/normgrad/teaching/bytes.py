@@ -20,13 +20,6 @@ PARAMETERS = {"layer_norm": ("weight", "bias"), "rms_norm": ("weight",), "l2_nor
 OPERATORS = (*STATISTICS, "add_layer_norm", "add_rms_norm")
 DIRECTIONS = ("forward", "backward", "both")
 GRADIENTS = {"weight": "dw", "bias": "db"}
-# Forward: the mean's sum and the subtraction, where rows are centred; a square and its sum; times rstd, times weight,
-# plus bias. Backward: x_hat, wdy, c1's product and sum, c2's sum; minus x_hat c1, minus c2, times rstd; dw's product
-# and sum, db's sum. A residual is one addition more in each.
-OPERATIONS = {
-    "forward": {"layer_norm": 7, "rms_norm": 4, "l2_norm": 3},
-    "backward": {"layer_norm": 13, "rms_norm": 9, "l2_norm": 6},
-}
 # Bytes a second by the vendors' datasheets: NVIDIA's H200 (141 GB), H100 SXM (80 GB), A100 SXM (80 GB) and T4.
 BANDWIDTHS = {"H200": 4.8e12, "H100 SXM": 3.35e12, "A100 80GB": 2.04e12, "T4": 0.32e12}
 
@@ -134,14 +127,3 @@ def moved(operator: str, direction: str, *, partial_rows: int = 0, **shape) -> T
         partials = {"partials": partial_rows * sizes["partials"]}
         traffic += Traffic(partials, partials)
     return traffic
-
-
-def operations(operator: str, direction: str) -> int:
-    """Floating-point operations an element, what is done once a row left out: the roofline's other number.
-
-    Args:  operator: one of OPERATORS; direction: "forward" or "backward"
-    """
-    _check("operator", operator, OPERATORS)
-    _check("direction", direction, tuple(OPERATIONS))
-    counts = OPERATIONS[direction]
-    return counts[operator.removeprefix("add_")] + operator.startswith("add_")
