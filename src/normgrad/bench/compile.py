@@ -13,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
+from . import machine_code
 from .launches import TARGETS, Launch, compiler, variants
 
 # What the page of compiled kernels shows.
@@ -109,7 +110,6 @@ def record(
 
     Args:  folder: where to write the PTX or AMDGCN, None to keep neither
     """
-    from . import machine_code
 
     kernel_code = compiled(launch, target)
     code, kernel = machine_code.read(kernel_code), launch.kernel.__name__
@@ -158,7 +158,6 @@ def _each(jobs):
 
 
 def _ptxas():
-    from . import machine_code
 
     said = subprocess.run(
         [machine_code.tool("ptxas"), "--version"],

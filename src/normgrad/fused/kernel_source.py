@@ -31,12 +31,11 @@ from ..symbolic.elementary import sigmoid
 from ..symbolic.measured import Largest
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import i, j
-from .layer import COLUMN, ROW, TILE, NotFused, names_in
+from .layer import COLUMN, ROW, SHAPES, TILE, NotFused, names_in
 from .program import Program
 
 CALLS = {exp: "tl.exp", log: "tl.log", sigmoid: "tl.sigmoid", tanh: "tanh"}
 HELPERS = ("load_columns", "load_tile", "store_partial", "store_tile")
-SHAPES = {TILE: "(M, N)", ROW: "(M,)", COLUMN: "(N,)"}
 WIDTH = 96  # a line with its index form beside it; longer ones have it above
 # How tightly a text binds: a sum, a product, a factor, a name or a call.
 SUM, PRODUCT, FACTOR, WHOLE = range(1, 5)

@@ -133,6 +133,11 @@ class Layer:
         return Partial(self.loss, self.at(name))
 
 
+def entry(name: str, kind: str, positive: bool = False) -> Expr:
+    """A tensor's entry in the letters of its kind, x[i, j]."""
+    return tensor(name, *SHAPES[kind], positive=positive)[LETTERS[kind]]
+
+
 def entries_in(e: Expr) -> set[Expr]:
     """The entries and the scalars that an expression is made of."""
     entries = e.atoms(Indexed)
@@ -205,7 +210,7 @@ def read_layer(defs: Defs, output: Expr, name: str = "layer") -> Layer:
         layer.lines[line] = canonical(head, e)
         _check_line(layer, line, layer.lines[line])
     _find_inputs(layer)
-    layer.add(tensor(layer.cotangent, M, N)[i, j])
+    layer.add(entry(layer.cotangent, TILE))
     return layer
 
 

@@ -8,10 +8,9 @@ from sympy import Add, Expr, Indexed, Mul, Pow, Sum, evaluate
 
 from ..symbolic.calculus import free_letters
 from ..symbolic.measured import Largest
-from ..symbolic.notation import tensor
 from ..symbolic.signs import is_positive
 from ..symbolic.symbols import M, i, j
-from .layer import FUNCTIONS, LETTERS, ROW, SHAPES, TILE, Layer, names_in
+from .layer import FUNCTIONS, ROW, TILE, Layer, entry, names_in
 
 
 class Steps:
@@ -85,8 +84,7 @@ class Steps:
         if key not in self.names:
             tries = (f"{stem}{n or ''}" for n in count())
             name = next(text for text in tries if text not in self.layer.tensors)
-            base = tensor(name, *SHAPES[kind], positive=is_positive(e))
-            self.layer.add(base[LETTERS[kind]])
+            self.layer.add(entry(name, kind, is_positive(e)))
             self.names[key] = name
             self.lines[name] = e
         letters = {own: letter for letter, own in bound.items()}
