@@ -110,7 +110,6 @@ def record(
 
     Args:  folder: where to write the PTX or AMDGCN, None to keep neither
     """
-
     kernel_code = compiled(launch, target)
     code, kernel = machine_code.read(kernel_code), launch.kernel.__name__
     if folder is not None:
@@ -158,7 +157,6 @@ def _each(jobs):
 
 
 def _ptxas():
-
     said = subprocess.run(
         [machine_code.tool("ptxas"), "--version"],
         capture_output=True,
