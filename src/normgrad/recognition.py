@@ -181,17 +181,15 @@ def recognised(
         called_norm and (not module._modules or "parametrizations" in module._modules)
     ):
         return None
-    reason = _unfit(module)
-    if reason is None and type(module) in OF_TORCH:
-        return _of_torch(module)
-    if reason is None:
+    verdict = _unfit(module)
+    if verdict is None and type(module) in OF_TORCH:
+        verdict = _of_torch(module)
+    elif verdict is None:
         key = _key(module)
-        if key is None or key not in probed:
+        if key not in probed:
             probed[key] = _probed(module)
-        if isinstance(probed[key], Recipe):
-            return probed[key]
-        reason = probed[key]
-    return reason if called_norm else None
+        verdict = probed[key]
+    return verdict if called_norm or isinstance(verdict, Recipe) else None
 
 
 def _calls_norm(node):
@@ -250,13 +248,13 @@ def _own(module):
 
 
 def _key(module):
-    """All that a forward can depend on but the values of parameters; None where an attribute is no plain value."""
+    """All that a forward can depend on but the values of parameters; nothing equals it if an attribute is not plain."""
     plain = (bool, int, float, str, type(None), torch.dtype, torch.device)
     own = _own(module)
     for value in own.values():
         parts = value if type(value) in (tuple, torch.Size) else (value,)
         if not all(isinstance(part, plain) for part in parts):
-            return None
+            return object()
     shapes = [
         (name, None if t is None else (t.shape, t.device))
         for name, t in module._parameters.items()
