@@ -12,7 +12,6 @@ from normgrad.checks.cases import draw
 from normgrad.mistakes.gallery import (
     Comparison,
     Written,
-    check_cotangent,
     rows,
     unit_weight,
 )
@@ -24,7 +23,10 @@ GEMMA = RMS_NORM.replace(eps=1e-6, weight_offset=1.0)
 
 @dataclass(frozen=True)
 class Bug:
-    """A wrong and a right operator, the check that tells them apart, what it says, and a test that accepts both."""
+    """A wrong and a right operator, the check that tells them apart, what it says, and a test that accepts both.
+
+    Args:  check: a function, or the name of the exhibit that has it
+    """
 
     wrong: object
     right: object
@@ -220,6 +222,10 @@ BUGS = {
     ),
     "one-sided": values(off_by_a_thousand, "y", STRONG, one_sided),
     "a buffer and itself": Bug(
-        twice_over_dy, oracle, check_cotangent, "dy was overwritten", two_calls_agree
+        twice_over_dy,
+        oracle,
+        "written over dy",
+        "dy was overwritten",
+        two_calls_agree,
     ),
 }

@@ -130,7 +130,7 @@ def run(backend, heads, x, residual, dy, dresidual_out, weight, bias):
 def test_triton_launches_on_the_slices_themselves(heads, torch_rng, monkeypatch):
     """Nothing is copied before a launch, and kernels request as much as without gaps: what the model says."""
     pytest.importorskip("triton")
-    from normgrad.triton_kernels import launch
+    from normgrad.triton_kernels import configuration, launch
 
     tensors, parameters = slices(torch_rng), vectors(torch_rng, heads)
     with watch() as accesses:
@@ -143,7 +143,14 @@ def test_triton_launches_on_the_slices_themselves(heads, torch_rng, monkeypatch)
     )
     with watch() as accesses:
         torch.autograd.grad(both, leaves, tensors[2:])
-    model = traffic.by_package("add_layer_norm", "backward", multiprocessors=1, **shape)
+    tile, of = configuration.backward_tile(N, 4), heads or 1
+    size = (B * S * H // of, N, tile, configuration.INTERPRETER, False, of)
+    model = traffic.moved(
+        "add_layer_norm",
+        "backward",
+        partial_rows=configuration.programs(*size),
+        **shape,
+    )
     assert accesses.requested == model.total
     monkeypatch.setattr(launch, "launch_kernel", lambda *arguments, **options: None)
     with Counted() as counted:

@@ -75,7 +75,10 @@ def test_each_exhibit_is_rejected(name):
 
 @pytest.mark.parametrize("name", gallery_bugs.BUGS)
 def test_each_bug_of_the_table_is_rejected(name):
-    caught(gallery_bugs.BUGS[name])
+    bug = gallery_bugs.BUGS[name]
+    if isinstance(bug.check, str):
+        bug = replace(bug, check=exhibits()[bug.check].check)
+    caught(bug)
 
 
 @pytest.mark.parametrize("columns", [64, 4096, 32768])

@@ -5,13 +5,17 @@ from pathlib import Path
 import pytest
 import torch
 from processes import python
+from sympy import evaluate
 from torch.nn import functional
 
 from normgrad import gated_rms_norm, nn
 from normgrad.checks.tolerance import unit_roundoff
-from normgrad.fused import gated
-from normgrad.fused.gated_layers import gated_layer, texts
+from normgrad.fused import gated, gated_kernels, gated_torch
+from normgrad.fused.gated_layers import gated_layer, text
 from normgrad.triton_kernels import interpreter
+from normgrad.verify.definitions import Norm
+from normgrad.verify.programs import verify_function
+from normgrad.verify.verdict import PROVED
 
 pytest.importorskip("triton")
 
@@ -34,6 +38,10 @@ def _drawn(rng, *shape):
     return [t.requires_grad_() for t in (x, gate, weight)], dy
 
 
+def _results(y, inputs, dy):
+    return y, *torch.autograd.grad(y, inputs, dy)
+
+
 def _bound(roundings, t, dtype="float64"):
     return roundings * unit_roundoff(dtype) * max(1.0, float(t.detach().abs().max()))
 
@@ -46,14 +54,9 @@ def test_values_and_gradients_are_those_of_torchs_parts(
 ):
     monkeypatch.setattr(interpreter, "INTERPRETED", interpreted)
     inputs, dy = _drawn(torch_rng, *shape)
-    y, expected = (
-        gated_rms_norm(*inputs, EPS, gate_first=gate_first),
-        _composed(*inputs, gate_first),
-    )
-    gradients, their_gradients = (
-        torch.autograd.grad(output, inputs, dy) for output in (y, expected)
-    )
-    for mine, theirs in zip((y, *gradients), (expected, *their_gradients), strict=True):
+    y = gated_rms_norm(*inputs, EPS, gate_first=gate_first)
+    expected = _results(_composed(*inputs, gate_first), inputs, dy)
+    for mine, theirs in zip(_results(y, inputs, dy), expected, strict=True):
         assert mine.shape == theirs.shape
         assert not theirs.numel() or (mine - theirs).abs().max() <= _bound(64, theirs)
 
@@ -62,30 +65,19 @@ def test_values_and_gradients_are_those_of_torchs_parts(
 def test_sums_are_float32_in_16_bits(gate_first, torch_rng):
     """A mean square, and dw, of 4096 terms in bfloat16 would be off by percents."""
     inputs, dy = _drawn(torch_rng, 4096, 3)
-    narrow = [
-        t.detach().to(dtype).requires_grad_()
-        for t, dtype in zip(inputs, [torch.bfloat16] * 3, strict=True)
-    ]
+    narrow = [t.detach().bfloat16().requires_grad_() for t in inputs]
     wide = [t.detach().double().requires_grad_() for t in narrow]
-    y, expected = (
-        gated_rms_norm(*narrow, EPS, gate_first=gate_first),
-        _composed(*wide, gate_first),
-    )
     dy = dy.bfloat16()
-    gradients, their_gradients = (
-        torch.autograd.grad(y, narrow, dy),
-        torch.autograd.grad(expected, wide, dy.double()),
-    )
-    for mine, theirs in zip((y, *gradients), (expected, *their_gradients), strict=True):
+    y = gated_rms_norm(*narrow, EPS, gate_first=gate_first)
+    expected = _results(_composed(*wide, gate_first), wide, dy.double())
+    for mine, theirs in zip(_results(y, narrow, dy), expected, strict=True):
         assert mine.dtype == torch.bfloat16
         assert (mine.double() - theirs).abs().max() <= _bound(2, theirs, "bfloat16")
 
 
 def test_the_text_that_runs_is_the_text_that_the_proved_layers_write():
-    for file, text in texts().items():
-        assert Path(gated.__file__).with_name(file).read_text() == text, (
-            f"run python -m {gated_layer.__module__}"
-        )
+    written = Path(gated_kernels.__file__).read_text()
+    assert written == text(), f"run python -m {gated_layer.__module__}"
 
 
 def test_a_call_proves_and_generates_nothing():
@@ -105,10 +97,30 @@ def test_the_closed_forms_and_the_kernels_are_proved(gate_first):
 
 
 @ORDERS
+def test_the_form_in_torch_is_proved(gate_first):
+    """Its forward is the layer's, and its backward returns the gradients of its forward."""
+    layer, source = (
+        gated_layer(gate_first).layer,
+        Path(gated_torch.__file__).read_text(),
+    )
+    source = source.replace(", gate_first)", f", gate_first={gate_first})")
+    with evaluate(True):
+        defined = Norm(layer.definitions(layer.lines), {"y": layer.at("y")})
+    for definitions, name, *outputs in (
+        (defined, "forward", "y"),
+        ((source, "forward"), "backward", "dg", "dx", "dw"),
+    ):
+        verdict = verify_function(
+            source, definitions, outputs, name=name, g="(M, N)", w="(N,)"
+        )
+        assert verdict.kind == PROVED and [*verdict.outputs] == outputs
+
+
+@ORDERS
 def test_the_programs_are_called_as_the_layers_say(gate_first):
     layer = gated_layer(gate_first)
-    called, programs = gated.programs_of(layer.layer.name), layer.programs
-    for field in "matrices vectors constants saved loaded cotangent".split():
+    called, programs = gated.programs_of(gate_first), layer.programs
+    for field in "name matrices vectors constants saved loaded cotangent".split():
         assert getattr(called, field) == getattr(programs, field)
 
 

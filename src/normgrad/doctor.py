@@ -109,37 +109,27 @@ def _failure(module):
     return ""
 
 
-def _numba_lines():
-    # Numba refuses a NumPy that is newer than itself only when it is imported.
-    if why := _failure("numba"):
-        yield "numba", why
-
-
 def _torch_lines():
-    if why := _failure("torch"):
-        yield "torch", why
-        return
     import torch
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gpu = torch.cuda.is_available()
     yield "device", torch.cuda.get_device_name() if gpu else "CPU"
-    if _version("triton"):
-        # By way of the kernels, which choose Triton's mode before they import it.
-        if why := _failure(".triton_kernels"):
-            yield "triton", why
-            return
-        from . import triton_kernels
+    if not _version("triton"):
+        return
+    # By way of the kernels, which choose Triton's mode before they import it.
+    if why := _failure(".triton_kernels"):
+        yield "triton", why
+        return
+    from .triton_kernels import INTERPRETED
 
-        how = (
-            "interpreter (kernels run on the CPU, slowly)"
-            if triton_kernels.INTERPRETED
-            else "compiler"
-        )
-        yield "triton mode", how
-        if triton_kernels.INTERPRETED and conflict_here():
-            yield "", conflict_here()
+    how = "compiler"
+    if INTERPRETED:
+        how = "interpreter (kernels run on the CPU, slowly)"
+    yield "triton mode", how
+    if INTERPRETED and conflict_here():
+        yield "", conflict_here()
 
 
 def doctor() -> None:
@@ -151,9 +141,14 @@ def doctor() -> None:
 
     lines = [("normgrad", __version__), ("python", platform.python_version())]
     lines += [(name, _remark(name, _version(name))) for name in TESTED]
-    for name, further in (("numba", _numba_lines), ("torch", _torch_lines)):
-        if _version(name):
-            lines += further()
+    # Numba refuses a NumPy that is newer than itself only when it is imported.
+    for name in ("numba", "torch"):
+        if not _version(name):
+            continue
+        if why := _failure(name):
+            lines.append((name, why))
+        elif name == "torch":
+            lines += _torch_lines()
     for name, finding in lines:
         print(f"{name:12} {finding}")
 

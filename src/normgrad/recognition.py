@@ -79,7 +79,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Trial:
-    """A copy of a module, without hooks, with the weight and bias of the rows that it is run on.
+    """A copy of a module with the weight and bias of the rows that it is run on.
 
     Args:  axes: the sizes of those that are normalized
     """
@@ -97,14 +97,10 @@ class Trial:
         dtype: torch.dtype,
     ) -> Trial:
         """The copy, its parameters in a dtype."""
-        twin = type(module).__new__(type(module))
-        torch.nn.Module.__init__(twin)
-        vars(twin).update(copy.deepcopy(_own(module)))
-        for name, old in module._parameters.items():
-            twin._parameters[name] = None
-            if old is not None:
-                values = torch.tensor(getattr(rows, name), dtype=dtype)
-                twin._parameters[name] = torch.nn.Parameter(values.to(old.device))
+        twin = copy.deepcopy(module)
+        for name, old in twin.named_parameters(remove_duplicate=False):
+            values = torch.tensor(getattr(rows, name), dtype=dtype, device=old.device)
+            twin._parameters[name] = torch.nn.Parameter(values)
         return cls(twin, rows, axes)
 
     def tensor(
@@ -185,24 +181,22 @@ def recognised(
         called_norm and (not module._modules or "parametrizations" in module._modules)
     ):
         return None
-    reason = _unfit(module)
-    if reason is None and type(module) in OF_TORCH:
-        return _of_torch(module)
-    if reason is None:
+    verdict = _unfit(module)
+    if verdict is None and type(module) in OF_TORCH:
+        verdict = _of_torch(module)
+    elif verdict is None:
         key = _key(module)
-        if key is None or key not in probed:
+        if key not in probed:
             probed[key] = _probed(module)
-        if isinstance(probed[key], Recipe):
-            return probed[key]
-        reason = probed[key]
-    return reason if called_norm else None
+        verdict = probed[key]
+    return verdict if called_norm or isinstance(verdict, Recipe) else None
 
 
-def _calls_norm(node: torch.fx.Node) -> bool:
+def _calls_norm(node):
     return node.op == "call_function" and "_norm" in str(node.target)
 
 
-def _of_torch(module: Any) -> Recipe | str:
+def _of_torch(module):
     spec = LAYER_NORM if isinstance(module, torch.nn.LayerNorm) else RMS_NORM
     try:
         eps = None if module.eps is None and spec is RMS_NORM else check_eps(module.eps)
@@ -211,7 +205,7 @@ def _of_torch(module: Any) -> Recipe | str:
         return f"which has no equal here, {error}"
 
 
-def _unfit(module: torch.nn.Module) -> str | None:
+def _unfit(module):
     """Why a module cannot be replaced, whatever it computes; None where it can."""
     if module._modules:
         return f"which holds modules of its own: {', '.join(module._modules)}"
@@ -247,20 +241,20 @@ def _unfit(module: torch.nn.Module) -> str | None:
     return None
 
 
-def _own(module: torch.nn.Module) -> dict[str, Any]:
+def _own(module):
     """The attributes that are not those of every module."""
     common = vars(torch.nn.Module())
     return {name: value for name, value in vars(module).items() if name not in common}
 
 
-def _key(module: torch.nn.Module) -> Any:
-    """All that a forward can depend on but the values of parameters; None where an attribute is no plain value."""
+def _key(module):
+    """All that a forward can depend on but the values of parameters; nothing equals it if an attribute is not plain."""
     plain = (bool, int, float, str, type(None), torch.dtype, torch.device)
     own = _own(module)
     for value in own.values():
         parts = value if type(value) in (tuple, torch.Size) else (value,)
         if not all(isinstance(part, plain) for part in parts):
-            return None
+            return object()
     shapes = [
         (name, None if t is None else (t.shape, t.device))
         for name, t in module._parameters.items()
@@ -268,7 +262,7 @@ def _key(module: torch.nn.Module) -> Any:
     return type(module), repr(sorted(own.items())), repr(shapes)
 
 
-def _probed(module: torch.nn.Module) -> Recipe | str:
+def _probed(module):
     """What a copy of a module shows."""
     weight, bias = (module._parameters.get(name) for name in ("weight", "bias"))
     if weight is not None:
@@ -291,9 +285,7 @@ def _probed(module: torch.nn.Module) -> Recipe | str:
         return f"which cannot be tried: {type(error).__name__}, {textwrap.shorten(str(error), 90)}"
 
 
-def _compared(
-    module: torch.nn.Module, axes: tuple[int, ...], with_weight: bool, with_bias: bool
-) -> Recipe | str:
+def _compared(module, axes, with_weight, with_bias):
     taken = list(inspect.signature(module.forward).parameters.values())
     if len(taken) != 1 or taken[0].kind not in (
         inspect.Parameter.POSITIONAL_ONLY,
@@ -337,16 +329,14 @@ def _compared(
     return Recipe(axes, spec, casting)
 
 
-def _possible_eps(module: torch.nn.Module) -> list[float]:
+def _possible_eps(module):
     """The module's own numbers first."""
     numbers = [number for number in _own(module).values() if type(number) is float]
     own = [number for number in numbers if 0 <= number < math.inf]
     return list(dict.fromkeys([*own, *COMMON_EPS]))
 
 
-def _possible_specs(
-    eps: list[float], with_weight: bool, with_bias: bool
-) -> list[NormSpec]:
+def _possible_specs(eps, with_weight, with_bias):
     offsets = (0.0, 1.0) if with_weight else (0.0,)
     # Without a bias RMSNorm comes first, and with the machine epsilon last.
     kinds = [(True, eps)] if with_bias else [(False, eps), (True, eps), (False, [None])]
@@ -358,7 +348,7 @@ def _possible_specs(
     ]
 
 
-def _rows(columns: int, eps: list[float], with_weight: bool, with_bias: bool) -> Rows:
+def _rows(columns, eps, with_weight, with_bias):
     """Two rows at each power of two, with means 1 and -2 there, deviations 1, 2, 3 of both signs, and 0 if N is odd."""
     rng = np.random.default_rng(SEED)
     exponents = [
@@ -380,36 +370,34 @@ def _rows(columns: int, eps: list[float], with_weight: bool, with_bias: bool) ->
     return Rows(np.stack(rows), weight, bias)
 
 
-def _device(module: torch.nn.Module) -> torch.device:
+def _device(module):
     return next((t.device for t in module.parameters()), torch.device("cpu"))
 
 
-def _saved(rows: Rows, spec: NormSpec) -> numpy_ref.Forward:
+def _saved(rows, spec):
     """What the oracle returns, in float64."""
     spec = spec.resolve(float(np.finfo(np.float32).eps))
     return numpy_ref.forward(rows.x, rows.weight, rows.bias, spec=spec)
 
 
-def _errors_of_y(saved: numpy_ref.Forward) -> np.ndarray:
+def _errors_of_y(saved):
     """The largest error of y in float32, where nothing but updates of a mean is rounded: log2(N) roundings deep."""
     additions = math.ceil(math.log2(saved.y.shape[1]))
     dy = np.zeros_like(saved.y)
     return bounds(dy, None, saved, "float32", additions=additions).y
 
 
-def _within(t: torch.Tensor, expected: np.ndarray, bound: np.ndarray) -> bool:
+def _within(t, expected, bound):
     difference = t.detach().double().cpu().numpy().reshape(expected.shape) - expected
     return bool((np.abs(difference) <= bound).all())
 
 
-def _is_y(y: torch.Tensor, rows: Rows, spec: NormSpec) -> bool:
+def _is_y(y, rows, spec):
     saved = _saved(rows, spec)
     return y.dtype == torch.float32 and _within(y, saved.y, _errors_of_y(saved))
 
 
-def _is_rounded_y(
-    y: torch.Tensor, rows: Rows, spec: NormSpec, casting: Casting
-) -> bool:
+def _is_rounded_y(y, rows, spec, casting):
     """Whether each value lies between what the ends of its interval round to."""
     late = 1.0
     if casting == "llama":

@@ -21,11 +21,9 @@ from normgrad.mistakes import mutants
 
 RECORD = Path(__file__).with_name("killing_points.json")
 # What is wrong in torch's operations shows in float32, too; the list has the same mistakes of the other backends.
-DTYPES = {"numpy": None, "torch": "float32"}
 CATALOGUE = [
-    Edit(mutant.name, name, mutants.SOURCES[name], mutant.edits[name], dtype)
+    Edit(mutant.name, "torch", mutants.SOURCE, mutant.edits, "float32")
     for mutant in mutants.MUTANTS
-    for name, dtype in DTYPES.items()
 ]
 BY_HAND = [program for fails, program in listed() if program.backend in NAMES]
 PROGRAMS = [*CATALOGUE, *BY_HAND, *signs()]

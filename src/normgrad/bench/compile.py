@@ -13,7 +13,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from .launches import COLUMNS, DTYPES, OPERATORS, TARGETS, Launch, compiler, variants
+from . import machine_code
+from .launches import TARGETS, Launch, compiler, variants
 
 # What the page of compiled kernels shows.
 RESULTS = Path(__file__).parent / "results/compile.json"
@@ -109,8 +110,6 @@ def record(
 
     Args:  folder: where to write the PTX or AMDGCN, None to keep neither
     """
-    from . import machine_code
-
     kernel_code = compiled(launch, target)
     code, kernel = machine_code.read(kernel_code), launch.kernel.__name__
     if folder is not None:
@@ -138,9 +137,9 @@ def kernel_sources() -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
-def _tried(job):
-    """A record, or what went wrong."""
-    (launch, target), where, folder = job
+def _tried(number):
+    """The record of a job, or what went wrong."""
+    (launch, target), where, folder = _jobs[number]
     try:
         return record(launch, *where, target, folder)
     except Exception as error:
@@ -154,16 +153,10 @@ def _each(jobs):
     _jobs = jobs
     # An executor, not a Pool: where the compiler takes its process down, it says so instead of waiting.
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as pool:
-        return list(pool.map(_numbered, range(len(jobs)), chunksize=4))
-
-
-def _numbered(number):
-    return _tried(_jobs[number])
+        return list(pool.map(_tried, range(len(jobs)), chunksize=4))
 
 
 def _ptxas():
-    from . import machine_code
-
     said = subprocess.run(
         [machine_code.tool("ptxas"), "--version"],
         capture_output=True,
@@ -196,15 +189,7 @@ def read(file=RESULTS) -> Results:
     return Results(**content, records=records)
 
 
-def run(
-    file,
-    operators=OPERATORS,
-    dtypes=DTYPES,
-    columns=COLUMNS,
-    targets=TARGETS,
-    folder=None,
-    refused=(),
-) -> int:
+def run(file, operators, dtypes, columns, targets, folder=None, refused=()) -> int:
     """Compile what the operators launch, each variant once a target, and write one record for each into a JSON file.
 
     Args:     folder: for the assembly of each; refused: {"GPU" or "dtype on GPU": why} of what this Triton cannot

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from ..spec import L2_NORM, LAYER_NORM, RMS_NORM, NormSpec
+from ..spec import L2_NORM, LAYER_NORM, RMS_NORM
 
 
 @dataclass(frozen=True)
@@ -35,21 +35,15 @@ TARGETS = {
 }
 
 
-@dataclass(frozen=True)
-class Operator:
-    """A spec, and the dtype of the residual: none, x's own ("same") or one by name."""
-
-    spec: NormSpec
-    residual: str | None = None
-
-
+RMS = RMS_NORM.replace(eps=1e-6)
+# A spec, and the dtype of the residual: None for none, x's own ("same") or one by name.
 OPERATORS = {
-    "layer_norm": Operator(LAYER_NORM),
-    "rms_norm": Operator(RMS_NORM.replace(eps=1e-6)),
-    "l2_norm": Operator(L2_NORM),
-    "add_layer_norm": Operator(LAYER_NORM, "same"),
-    "add_rms_norm": Operator(RMS_NORM.replace(eps=1e-6), "same"),
-    "add_rms_norm_float32_residual": Operator(RMS_NORM.replace(eps=1e-6), "float32"),
+    "layer_norm": (LAYER_NORM, None),
+    "rms_norm": (RMS, None),
+    "l2_norm": (L2_NORM, None),
+    "add_layer_norm": (LAYER_NORM, "same"),
+    "add_rms_norm": (RMS, "same"),
+    "add_rms_norm_float32_residual": (RMS, "float32"),
 }
 DTYPES = ("bfloat16", "float16", "float32")
 COLUMNS = (128, 512, 1001, 1024, 2048, 4096, 5120, 8192, 16384, 32768, 65536)
@@ -97,15 +91,15 @@ def launches(operator: str, dtype: str, columns: int, target: str) -> list[Launc
     compiler()
     from ..triton_kernels import launch
 
-    spec, residual_dtype = OPERATORS[operator].spec, OPERATORS[operator].residual
+    spec, residual_dtype = OPERATORS[operator]
+    if residual_dtype == "same":
+        residual_dtype = dtype
 
     def empty(*shape, dtype=dtype):
         return torch.empty(shape, dtype=getattr(torch, dtype), device="meta")
 
     x, dy = empty(ROWS, columns), empty(ROWS, columns)
-    residual = residual_dtype and empty(
-        ROWS, columns, dtype=dtype if residual_dtype == "same" else residual_dtype
-    )
+    residual = residual_dtype and empty(ROWS, columns, dtype=residual_dtype)
     weight = None if spec == L2_NORM else empty(columns)
     bias = empty(columns) if spec == LAYER_NORM else None
 
@@ -178,9 +172,7 @@ def _seen(kernel, arguments, options) -> Launch:
     )
 
 
-def variants(
-    operators=OPERATORS, dtypes=DTYPES, columns=COLUMNS, targets=TARGETS
-) -> dict:
+def variants(operators, dtypes, columns, targets) -> dict:
     """{(launch, target): (operator, dtype, columns)}, each variant once, with the first that launches it."""
     first_uses = {}
     for target in targets:

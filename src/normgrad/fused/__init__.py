@@ -3,7 +3,8 @@
 Modules in the order of reading: layer (what definitions say), steps (names for what stands within a line), backward
 (lines of the gradients), program (what is saved and computed again), kernel_source (two Triton kernels as text),
 read_back (what the text stores, proved), launch (torch), operator (`Fused`), gated_layers (two layers made so), gated
-(gated_rms_norm, which runs their text as it was written into gated_kernels and gated_torch, and needs no SymPy).
+(gated_rms_norm, which runs their kernels as they were written into gated_kernels, and needs no SymPy), gated_torch
+(its form in torch).
 """
 
 from importlib import import_module

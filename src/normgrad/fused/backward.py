@@ -21,20 +21,19 @@ from sympy import (
 
 from ..symbolic.adjoint import reverse
 from ..symbolic.calculus import free_letters
+from ..symbolic.codegen import label
 from ..symbolic.definitions import Defs
 from ..symbolic.normal_form import Reciprocal, Root, as_powers, nf
-from ..symbolic.notation import rename_bound, tensor
+from ..symbolic.notation import rename_bound
 from ..symbolic.proof import Proof, prove
 from ..symbolic.symbols import M, N, i, j
 from .layer import (
-    COLUMN,
-    SHAPES,
     Layer,
     NotFused,
     canonical,
     check_functions,
+    entry,
     names_in,
-    text_of,
 )
 
 
@@ -46,7 +45,7 @@ def by_reverse_mode(layer: Layer, forward: dict[str, Expr]) -> dict[str, Expr]:
     output, cotangent = layer.tensors[layer.output], layer.tensors[layer.cotangent]
     derived = list(reverse(defs, output, cotangent))[len(list(defs)) :]
     patterns = list(_patterns(layer, forward))
-    cotangents = {layer.cotangent, *[text_of(head) for head, _ in derived]}
+    cotangents = {layer.cotangent, *[label(head) for head, _ in derived]}
     lines = {}
     for head, e in derived:
         lines[layer.add(head)] = grouped(fold(canonical(head, e), patterns), cotangents)
@@ -129,7 +128,7 @@ def by_closed_forms(
              gradients: {x[i, j]: its gradient's formula, ...}, one for each input
     Raises:  NotProved with a point where a formula is wrong; NotFused where one is missing or too many
     """
-    formulas = {text_of(entry): (entry, e) for entry, e in gradients.items()}
+    formulas = {label(of): (of, e) for of, e in gradients.items()}
     for name in formulas:
         if name not in layer.inputs:
             raise NotFused(
@@ -139,16 +138,17 @@ def by_closed_forms(
         raise NotFused(f"gradients: none is given for {', '.join(missing)}")
     lines, theorem = {}, layer.definitions(layer.lines)
     for head, e in defs.reached(*[e for _, e in formulas.values()]):
-        if text_of(head) not in layer.lines:
+        if label(head) not in layer.lines:
             lines[layer.add(head)] = canonical(head, e)
-    for name, (entry, e) in formulas.items():
-        if e == gradient_of(layer, name):
+    for name, (of, e) in formulas.items():
+        gradient = entry(f"d{name}", layer.kind(name))
+        if e == gradient:
             continue
         if f"d{name}" in layer.tensors:
             raise NotFused(
                 f"gradients: d{name} is defined, and another formula is given for {name}; take another name"
             )
-        lines[layer.add(gradient_of(layer, name))] = canonical(entry, S.Zero + e)
+        lines[layer.add(gradient)] = canonical(of, S.Zero + e)
     proofs = {}
     for name, e in lines.items():
         check_functions(name, e)
@@ -158,10 +158,3 @@ def by_closed_forms(
         where = f"d{name}"
         proofs[where] = prove(layer.gradient(name), closed, theorem, where=where)
     return lines, proofs
-
-
-def gradient_of(layer: Layer, name: str) -> Expr:
-    """The entry that an input's gradient is called by."""
-    kind = layer.kind(name)
-    base = tensor(f"d{name}", *SHAPES[kind])
-    return base[j] if kind == COLUMN else base[i, j]

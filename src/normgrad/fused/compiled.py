@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
+import pickle
 import subprocess
 import sys
-from dataclasses import asdict, astuple, replace
+from dataclasses import replace
 
 from ..dtypes import NAMES
 from .launch import Programs
@@ -21,7 +21,6 @@ def compile_kernels(
              `normgrad.bench.launches.TARGETS`; dtype: of all tensors, as "bfloat16"; columns: N
     Raises:  ValueError for a target or dtype that is not known; RuntimeError with the compiler's words
     """
-    from ..bench.compile import Record
     from ..bench.launches import TARGETS
 
     for name, value, allowed in (("target", target, TARGETS), ("dtype", dtype, NAMES)):
@@ -35,55 +34,46 @@ def compile_kernels(
     # a process that has imported triton to interpret cannot compile
     done = subprocess.run(
         [sys.executable, "-m", "normgrad.fused.compiled"],
-        input=json.dumps((astuple(named), text, target, dtype, columns)),
+        input=pickle.dumps((named, text, target, dtype, columns)),
         env={**os.environ, "TRITON_INTERPRET": "0"},
         capture_output=True,
-        text=True,
     )
     if done.returncode:
-        raise RuntimeError(
-            f"{programs.name} does not compile for {target}: {done.stderr.strip().splitlines()[-1]}"
-        )
-    return [Record(**fields) for fields in json.loads(done.stdout)]
+        last = done.stderr.decode().strip().splitlines()[-1]
+        raise RuntimeError(f"{programs.name} does not compile for {target}: {last}")
+    return pickle.loads(done.stdout)
 
 
-def _records(fields, text, target, dtype, columns):
+def _records(programs, text, target, dtype, columns):
     import torch
 
     from ..bench.compile import record
     from ..bench.launches import ROWS, recorded
-    from . import launch
     from .kernel_source import kernels_of
+    from .launch import backward_kernel, forward_kernel
 
     narrow = getattr(torch, dtype)
-    programs = launch.Programs(*fields)
+    matrix = torch.empty((ROWS, columns), dtype=narrow, device="meta")
     programs = replace(programs, kernels=kernels_of(programs.name, text))
-
-    def matrix():
-        return torch.empty((ROWS, columns), dtype=narrow, device="meta")
 
     def run():
         # eps and its like are numbers that the compiler knows
         constants = dict.fromkeys(programs.constants, 1e-6)
-        values = {name: matrix() for name in programs.matrices}
-        values |= {name: matrix()[0] for name in programs.vectors}
-        dy, *saved = launch.forward_kernel(programs, constants, list(values.values()))
-        read = {name: values[name] for name in programs.loaded if name in values}
-        read = {programs.cotangent: dy, **read}
+        inputs = dict.fromkeys(programs.matrices, matrix)
+        inputs |= dict.fromkeys(programs.vectors, matrix[0])
+        dy, *saved = forward_kernel(programs, constants, list(inputs.values()))
+        loaded = [name for name in programs.loaded if name in inputs]
+        read = {programs.cotangent: dy} | {name: inputs[name] for name in loaded}
         read |= zip(programs.saved, saved, strict=True)
-        dtypes = [narrow] * len(programs.inputs)
-        launch.backward_kernel(programs, constants, read, dtypes)
+        backward_kernel(programs, constants, read, [narrow] * len(inputs))
 
-    launches = [
-        launched
+    return [
+        record(launched, programs.name, dtype, columns, target)
         for launched in recorded(run, target)
         if launched.kernel.__name__.startswith(f"{programs.name}_")
-    ]
-    return [
-        asdict(record(launched, programs.name, dtype, columns, target))
-        for launched in launches
     ]
 
 
 if __name__ == "__main__":
-    print(json.dumps(_records(*json.load(sys.stdin))))
+    records = _records(*pickle.load(sys.stdin.buffer))
+    sys.stdout.buffer.write(pickle.dumps(records))

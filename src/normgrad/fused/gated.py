@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from ..spec import check_eps, check_shapes
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from .launch import Programs
 
 
-def programs_of(name: str) -> Programs:
-    """The programs of a gated norm, as they were written and proved."""
+def programs_of(gate_first: bool) -> Programs:
+    """The programs of a gated norm: the kernels as they were written and proved, and the formulas in torch."""
     from . import gated_torch
     from .launch import Programs
 
@@ -22,10 +22,14 @@ def programs_of(name: str) -> Programs:
         from . import gated_kernels
     except ImportError:
         gated_kernels = None
-    directions = f"{name}_forward", f"{name}_backward"
-    forward, backward = (getattr(gated_torch, way) for way in directions)
-    kernels = gated_kernels and tuple(getattr(gated_kernels, way) for way in directions)
+    name = "gate_then_rms_norm" if gate_first else "rms_norm_then_gate"
+    kernels = None
+    if gated_kernels is not None:
+        ways = f"{name}_forward", f"{name}_backward"
+        kernels = tuple(getattr(gated_kernels, way) for way in ways)
     names = ("g", "x"), ("w",), ("eps",), ("rstd",), ("g", "x", "w", "eps")
+    forward = partial(gated_torch.forward, gate_first=gate_first)
+    backward = partial(gated_torch.backward, gate_first=gate_first)
     return Programs(name, *names, "dy", forward, backward, kernels)
 
 
@@ -48,7 +52,7 @@ def gated_rms_norm(
     Args:     input, gate (..., N); weight (N,) or None; eps positive; gate_first: False as in Qwen3-Next and gated
               linear attention, True as in Mamba-2
     Returns:  y in input's shape and dtype
-    Numerics: as Fused, which wrote the kernels and proved them
+    Numerics: as Fused, which wrote the kernels and proved them; what runs in torch is proved, too
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     Source:   Dao and Gu 2024, arXiv:2405.21060
     """
@@ -69,7 +73,6 @@ def gated_rms_norm(
     if check_eps(eps) == 0:
         raise ValueError("eps: got 0, needs a positive number")
     weight = input.new_ones(input.shape[-1]) if weight is None else weight
-    name = "gate_then_rms_norm" if gate_first else "rms_norm_then_gate"
     # A compiler traces through a cache, and warns of it.
-    programs = programs_of(name) if is_compiling() else _kept(name)
-    return run(programs, False, {"eps": float(eps)}, gate, input, weight)
+    programs = programs_of(gate_first) if is_compiling() else _kept(gate_first)
+    return run(programs, {"eps": float(eps)}, gate, input, weight)

@@ -2,7 +2,7 @@
 
     python -m normgrad.fused.gated_layers
 
-writes gated_kernels.py and gated_torch.py beside this file, once both layers are proved.
+writes gated_kernels.py beside this file, once both layers are proved.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..prove import define
 from ..symbolic import sigmoid
 from .operator import Fused
 
-HEAD = '"""{}: written by `python -m normgrad.fused.gated_layers`, not by hand."""\n\n'
+HEAD = '"""The gated norms in Triton: written by `python -m normgrad.fused.gated_layers`, not by hand."""'
 
 
 @cache
@@ -51,30 +51,14 @@ def gated_layer(gate_first: bool) -> Fused:
     return Fused(y, gradients=gradients, name=name)
 
 
-def texts() -> dict[str, str]:
-    """{file: its text} of the kernels, and of the same layers in torch."""
-    layers = [gated_layer(gate_first) for gate_first in (False, True)]
-    imports, first = layers[0].source.split("\n\n\n", 1)
-    kernels = [imports, first.strip(), layers[1].source.split("\n\n\n", 1)[1].strip()]
-    functions = ["import torch"]
-    for layer in layers:
-        for way in ("forward", "backward"):
-            text = getattr(layer.programs, way).source.strip()
-            head, lines = text.split("\n", 1)
-            name = f"{layer.layer.name}_{way}"
-            head = head.replace("def compute(", f"def {name}(")
-            doc = f'"""The {way} of {layer.layer.name}, as its kernel computes it."""'
-            functions.append(f"{head}\n    {doc}\n{lines}")
-    return {
-        "gated_kernels.py": _module("The gated norms in Triton", kernels),
-        "gated_torch.py": _module("The gated norms in torch", functions),
-    }
-
-
-def _module(title, parts):
-    return HEAD.format(title) + "\n\n\n".join(parts) + "\n"
+def text() -> str:
+    """The module of the kernels."""
+    (imports, *first), (_, *second) = (
+        gated_layer(gate_first).source.strip().split("\n\n\n")
+        for gate_first in (False, True)
+    )
+    return "\n\n\n".join([f"{HEAD}\n\n{imports}", *first, *second]) + "\n"
 
 
 if __name__ == "__main__":
-    for file, text in texts().items():
-        Path(__file__).with_name(file).write_text(text)
+    Path(__file__).with_name("gated_kernels.py").write_text(text())

@@ -1,59 +1,35 @@
-"""The gated norms in torch: written by `python -m normgrad.fused.gated_layers`, not by hand."""
+"""The gated norms in torch's operations: what runs where no kernel does, and what is differentiated again.
+
+They are the formulas of gated_layers, and a test proves both functions.
+"""
+
+from __future__ import annotations
 
 import torch
 
 
-def rms_norm_then_gate_forward(*, g, w, x, eps):
-    """The forward of rms_norm_then_gate, as its kernel computes it."""
-    M = g.shape[0]
-    N = g.shape[1]
-    rstd = (1 / torch.sqrt((eps + ((N ** (-1)) * torch.sum((x ** 2), dim=-1)))))
-    x_hat = (x * rstd[:, None])
-    sigmoid_g = (0.5 * (1 + torch.tanh(0.5 * g)))
-    y = (w * g * x_hat * sigmoid_g)
-    return y,
+def forward(*, g, x, w, eps, gate_first):
+    """(y,) for rows g and x (M, N), w (N,)."""
+    silu = g * torch.sigmoid(g)
+    q = x * silu if gate_first else x
+    # not rsqrt, whose derivative torch takes by the third power of it, which float32 may not hold
+    rstd = 1 / torch.sqrt((q * q).mean(-1, keepdim=True) + eps)
+    y = w * (q * rstd)
+    return (y if gate_first else y * silu,)
 
 
-def rms_norm_then_gate_backward(*, dy, g, w, x, eps):
-    """The backward of rms_norm_then_gate, as its kernel computes it."""
-    M = dy.shape[0]
-    N = dy.shape[1]
-    rstd = (1 / torch.sqrt((eps + ((N ** (-1)) * torch.sum((x ** 2), dim=-1)))))
-    x_hat = (x * rstd[:, None])
-    sigmoid_g = (0.5 * (1 + torch.tanh(0.5 * g)))
-    wdy = (w * dy * g * sigmoid_g)
-    c1 = ((N ** (-1)) * torch.sum((wdy * x_hat), dim=-1))
-    dq = ((((-1) * c1[:, None] * x_hat) + wdy) * rstd[:, None])
-    dx = dq
-    dg = ((1 + ((1 + ((-1) * sigmoid_g)) * g)) * w * dy * x_hat * sigmoid_g)
-    dw = torch.sum((dy * g * x_hat * sigmoid_g), dim=-2)
-    return dg, dx, dw,
-
-
-def gate_then_rms_norm_forward(*, g, w, x, eps):
-    """The forward of gate_then_rms_norm, as its kernel computes it."""
-    M = g.shape[0]
-    N = g.shape[1]
-    sigmoid_g = (0.5 * (1 + torch.tanh(0.5 * g)))
-    q = (g * x * sigmoid_g)
-    rstd = (1 / torch.sqrt((eps + ((N ** (-1)) * torch.sum((q ** 2), dim=-1)))))
-    x_hat = (q * rstd[:, None])
-    y = (w * x_hat)
-    return y,
-
-
-def gate_then_rms_norm_backward(*, dy, g, w, x, eps):
-    """The backward of gate_then_rms_norm, as its kernel computes it."""
-    M = dy.shape[0]
-    N = dy.shape[1]
-    sigmoid_g = (0.5 * (1 + torch.tanh(0.5 * g)))
-    q = (g * x * sigmoid_g)
-    rstd = (1 / torch.sqrt((eps + ((N ** (-1)) * torch.sum((q ** 2), dim=-1)))))
-    x_hat = (q * rstd[:, None])
-    wdy = (w * dy)
-    c1 = ((N ** (-1)) * torch.sum((wdy * x_hat), dim=-1))
-    dq = ((((-1) * c1[:, None] * x_hat) + wdy) * rstd[:, None])
-    dx = (dq * g * sigmoid_g)
-    dg = ((1 + ((1 + ((-1) * sigmoid_g)) * g)) * dq * x * sigmoid_g)
-    dw = torch.sum((dy * x_hat), dim=-2)
-    return dg, dx, dw,
+def backward(*, dy, g, x, w, eps, gate_first):
+    """(dg, dx, dw) for the cotangent dy of y."""
+    opened = torch.sigmoid(g)
+    silu, slope = g * opened, opened * (1 + g * (1 - opened))
+    q = x * silu if gate_first else x
+    rstd = 1 / torch.sqrt((q * q).mean(-1, keepdim=True) + eps)
+    x_hat = q * rstd
+    of_norm = dy if gate_first else dy * silu
+    wdy = w * of_norm
+    c1 = (x_hat * wdy).mean(-1, keepdim=True)
+    dq = rstd * (wdy - x_hat * c1)
+    dw = (of_norm * x_hat).sum(0)
+    if gate_first:
+        return dq * x * slope, dq * silu, dw
+    return dy * w * x_hat * slope, dq, dw

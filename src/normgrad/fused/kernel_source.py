@@ -12,10 +12,10 @@ from sympy import (
     Expr,
     Heaviside,
     Indexed,
+    Integer,
     Max,
     Mul,
     Pow,
-    Rational,
     S,
     Sum,
     Symbol,
@@ -26,16 +26,16 @@ from sympy import (
 )
 
 from ..symbolic.calculus import free_letters
+from ..symbolic.codegen import label
 from ..symbolic.elementary import sigmoid
 from ..symbolic.measured import Largest
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import i, j
-from .layer import COLUMN, ROW, TILE, NotFused, names_in, text_of
+from .layer import COLUMN, ROW, SHAPES, TILE, NotFused, names_in
 from .program import Program
 
 CALLS = {exp: "tl.exp", log: "tl.log", sigmoid: "tl.sigmoid", tanh: "tanh"}
 HELPERS = ("load_columns", "load_tile", "store_partial", "store_tile")
-SHAPES = {TILE: "(M, N)", ROW: "(M,)", COLUMN: "(N,)"}
 WIDTH = 96  # a line with its index form beside it; longer ones have it above
 # How tightly a text binds: a sum, a product, a factor, a name or a call.
 SUM, PRODUCT, FACTOR, WHOLE = range(1, 5)
@@ -82,7 +82,7 @@ class _Text:
         if letter not in free_letters(e):
             return NUMBERS
         if isinstance(e, Indexed):
-            return self.past.get((text_of(e), letter), UNKNOWN)
+            return self.past.get((label(e), letter), UNKNOWN)
         if isinstance(e, Sum | Largest):
             return self.edge(_opened(e), letter)
         edges = [self.edge(part, letter) for part in e.args]
@@ -122,7 +122,7 @@ class _Text:
 
     def _code(self, e, tile):
         if isinstance(e, Indexed) or e.is_Symbol:
-            return text_of(e), WHOLE
+            return label(e), WHOLE
         if e.is_Integer:
             return str(e), WHOLE if e >= 0 else SUM
         if e.is_Rational:
@@ -173,21 +173,19 @@ class _Text:
     def _product(self, e, tile):
         if e.could_extract_minus_sign():
             return f"-{self.text(-e, tile, PRODUCT)}", SUM
-        factors = e.as_ordered_factors()
+        number, product = e.as_coeff_Mul(rational=True)
         if tile:
+            factors = e.as_ordered_factors()
             # what a row has in common is multiplied once a row
             common = [factor for factor in factors if not free_letters(factor) - {i}]
             varying = [factor for factor in factors if factor not in common]
             if varying and any(free_letters(factor) for factor in common):
                 columns = self.text(Mul(*varying), True, PRODUCT)
                 return f"{columns} * {self.text(Mul(*common), True, FACTOR)}", PRODUCT
-        above, below = [], []
-        for factor in factors:
+        above, below = [Integer(number.p)], [Integer(number.q)]
+        for factor in product.as_ordered_factors():
             if isinstance(factor, Pow) and factor.exp.is_negative:
                 below += _repeated(1 / factor)
-            elif isinstance(factor, Rational):
-                above = [Rational(factor.p), *above]
-                below = [Rational(factor.q), *below]
             else:
                 above += _repeated(factor)
         above, below = ([f for f in side if f != 1] for side in (above, below))
@@ -299,15 +297,34 @@ def _indented(lines, by=1):
     return ["    " * by + line for line in lines]
 
 
+def _body(program, code, lines, loaded, stored, guarded=False):
+    """The lines of code of definitions, each after the loads that it is the first to need.
+
+    Args:  loaded, stored: names; guarded: whether a store is left out where its pointer is None
+    """
+    waiting, body = list(loaded), []
+    for name, e in lines.items():
+        body += _late(program, waiting, e)
+        if program.layer.kind(name) == COLUMN:
+            e = factor_terms(e)
+            share = f"{name} += {code.masked(e, i, 'filled')}"
+            *above, store = _with_form(share, name, e, program, "sum over rows of ")
+            body += above
+        else:
+            body += _with_form(_line(program, code, name, e), name, e, program)
+            store = _store(program, name)
+        if name in stored and guarded:
+            body += [f"if {name}_ptr is not None:", f"    {store}"]
+        elif name in stored:
+            body.append(store)
+    return body
+
+
 def _forward(program):
-    layer, waiting, body = program.layer, list(program.layer.inputs), []
+    layer = program.layer
     code = _Text(program, layer.inputs, program.forward)
     stored = [layer.output, *program.saved]
-    for name, e in program.forward.items():
-        body += _late(program, waiting, e)
-        body += _with_form(_line(program, code, name, e), name, e, program)
-        if name in stored:
-            body.append(_store(program, name))
+    body = _body(program, code, program.forward, layer.inputs, stored)
     start = [
         f'"""{", ".join(stored)} of ROWS rows, each input read once and each output written once."""',
         "rows = tl.program_id(0).to(M.dtype) * ROWS + tl.arange(0, ROWS)",
@@ -319,29 +336,16 @@ def _forward(program):
 
 
 def _backward(program):
-    layer, gradients = program.layer, program.gradients
+    layer, gradients, lines = program.layer, program.gradients, program.backward
     loaded = [name for name in program.loaded if name in layer.inputs]
     loaded = [layer.cotangent, *loaded, *program.saved]
-    own = {
-        name: e for name, e in program.backward.items() if layer.kind(name) != COLUMN
-    }
-    code, body = _Text(program, loaded, own), []
-    waiting = [name for name in loaded if layer.kind(name) != COLUMN]
-    for name, e in program.backward.items():
-        body += _late(program, waiting, e)
-        if name in own:
-            body += _with_form(_line(program, code, name, e), name, e, program)
-            share = _store(program, name)
-        else:
-            e = factor_terms(e)
-            share = f"{name} += {code.masked(e, i, 'filled')}"
-            share, *above = reversed(
-                _with_form(share, name, e, program, "sum over rows of ")
-            )
-            body += above
-        if name in gradients:
-            body += [f"if {name}_ptr is not None:", f"    {share}"]
+    vectors = [name for name in loaded if layer.kind(name) == COLUMN]
+    of_rows = [name for name in loaded if name not in vectors]
     sums = [name for name in gradients if layer.kind(name) == COLUMN]
+    code = _Text(
+        program, loaded, {name: lines[name] for name in lines if name not in sums}
+    )
+    body = _body(program, code, lines, of_rows, gradients, guarded=True)
     does = f"{', '.join(gradients[: len(layer.matrices)])} of every programs-th tile of rows"
     if sums:
         does += f", and this program's share of {', '.join(sums)}"
@@ -349,7 +353,7 @@ def _backward(program):
         f'"""{does}."""',
         "cols = tl.arange(0, BLOCK)",
         *_edge("inside", "(cols < N)[None, :]", body),
-        *[_load(program, name) for name in loaded if layer.kind(name) == COLUMN],
+        *[_load(program, name) for name in vectors],
         *[f"{name} = tl.zeros([ROWS, BLOCK], ACC)" for name in sums],
         "for tile in tl.range(tl.program_id(0), (M - 1) // ROWS + 1, tl.num_programs(0), num_stages=STAGES):",
     ]

@@ -29,7 +29,7 @@ class Programs:
            saved: numbers of the rows that the forward leaves for the backward; loaded: inputs and constants that the
            backward rests on; cotangent: the name of the output's
            forward, backward: {name: rows} -> a tuple of (M, N) and (N,), in torch operations
-           kernels: the same in Triton, None where there is no Triton
+           kernels: the same in Triton, None where there is no Triton, and for the layer in torch
     """
 
     name: str
@@ -102,8 +102,8 @@ class Rows(torch.autograd.Function):
     """The output of a fused layer; saves the inputs and the numbers of the rows that its backward reads."""
 
     @staticmethod
-    def forward(ctx, programs, in_torch, constants, *inputs):
-        ctx.in_torch = in_torch or not programs.kernels_run(inputs[0])
+    def forward(ctx, programs, constants, *inputs):
+        ctx.in_torch = not programs.kernels_run(inputs[0])
         ctx.programs, ctx.constants = programs, constants
         ctx.like = [(t.shape, t.dtype) for t in inputs]
         if ctx.in_torch:
@@ -120,7 +120,7 @@ class Rows(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy):
-        programs, needed = ctx.programs, ctx.needs_input_grad[3:]
+        programs, needed = ctx.programs, ctx.needs_input_grad[2:]
         names = [name for name in programs.inputs if name in programs.loaded]
         names += [] if ctx.in_torch else programs.saved
         values = dict(zip(names, ctx.saved_tensors, strict=True))
@@ -140,14 +140,14 @@ class Rows(torch.autograd.Function):
                 gradients, ctx.like, needed, strict=True
             )
         ]
-        return None, None, None, *grads
+        return None, None, *grads
 
 
-def run(programs: Programs, in_torch: bool, constants: dict, *inputs):
+def run(programs: Programs, constants: dict, *inputs):
     """The output by Rows, or in torch's operations, which tracers and transforms differentiate themselves."""
     if is_traced(inputs[0]) or is_batched() or forward_ad._current_level >= 0:
         return forward_in_torch(programs, constants, inputs).reshape(inputs[0].shape)
-    return Rows.apply(programs, in_torch, constants, *inputs)
+    return Rows.apply(programs, constants, *inputs)
 
 
 def _of_rows(programs, values: dict) -> dict:

@@ -10,7 +10,6 @@ from sympy import (
     Basic,
     Expr,
     Indexed,
-    IndexedBase,
     Max,
     Pow,
     Sum,
@@ -23,6 +22,7 @@ from sympy import (
 from sympy.core.function import Application
 
 from ..symbolic.calculus import free_letters
+from ..symbolic.codegen import label
 from ..symbolic.definitions import Defs
 from ..symbolic.elementary import sigmoid
 from ..symbolic.measured import Largest
@@ -92,7 +92,7 @@ class Layer:
 
     def add(self, e: Expr) -> str:
         """Take up the name of an entry or a number; NotFused where it cannot be one of a kernel's."""
-        name, symbol = text_of(e), name_of(e)
+        name, symbol = label(e), name_of(e)
         shape = tuple(getattr(symbol, "shape", ()))
         if shape not in KINDS:
             raise NotFused(f"{name}: has the shape {shape}, needs (M, N), (M,), (N,) or none, with dim('M') rows and "
@@ -133,27 +133,21 @@ class Layer:
         return Partial(self.loss, self.at(name))
 
 
-def text_of(e: Expr) -> str:
-    """A name as text: x for x[i, j]."""
-    return str(getattr(name_of(e), "label", e))
+def entry(name: str, kind: str, positive: bool = False) -> Expr:
+    """A tensor's entry in the letters of its kind, x[i, j]."""
+    return tensor(name, *SHAPES[kind], positive=positive)[LETTERS[kind]]
 
 
 def entries_in(e: Expr) -> set[Expr]:
     """The entries and the scalars that an expression is made of."""
-    labels = {entry.base.label for entry in e.atoms(Indexed)}
-    scalars = {
-        symbol
-        for symbol in e.free_symbols - labels
-        if symbol.is_Symbol and not symbol.is_integer
-    }
-    return e.atoms(Indexed) | {
-        symbol for symbol in scalars if not isinstance(symbol, IndexedBase)
-    }
+    entries = e.atoms(Indexed)
+    scalars = e.free_symbols - {entry.base.label for entry in entries}
+    return entries | {s for s in scalars if s.is_Symbol and not s.is_integer}
 
 
 def names_in(*expressions: Expr) -> set[str]:
     """The names in expressions, letters and dimensions excepted."""
-    return {text_of(entry) for e in expressions for entry in entries_in(e)}
+    return {label(entry) for e in expressions for entry in entries_in(e)}
 
 
 def needed(lines: dict[str, Expr], names: Iterable[str]) -> dict[str, Expr]:
@@ -206,7 +200,7 @@ def read_layer(defs: Defs, output: Expr, name: str = "layer") -> Layer:
     """
     if not (isinstance(name, str) and name.isidentifier() and not iskeyword(name)):
         raise ValueError(f"name: got {name!r}, needs a name as Python has them")
-    layer = Layer(name, text_of(output))
+    layer = Layer(name, label(output))
     if getattr(name_of(output), "shape", ()) != SHAPES[TILE]:
         raise NotFused(
             f"{output}: is not a matrix, and the result of a fused layer is one; needs y[i, j]"
@@ -216,7 +210,7 @@ def read_layer(defs: Defs, output: Expr, name: str = "layer") -> Layer:
         layer.lines[line] = canonical(head, e)
         _check_line(layer, line, layer.lines[line])
     _find_inputs(layer)
-    layer.add(tensor(layer.cotangent, M, N)[i, j])
+    layer.add(entry(layer.cotangent, TILE))
     return layer
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,7 @@ class Fused:
 
         Args:  a matrix as (..., N), a vector over the columns as (N,), a constant as a number
         """
-        return self._run(arguments, in_torch=False)
+        return self._run(self.programs, arguments)
 
     def __repr__(self):
         from .launch import interprets
@@ -107,10 +108,11 @@ class Fused:
     def torch(self) -> Callable[..., Tensor]:
         """The same layer in torch's operations, forward and backward, on any device; `.source` is their text."""
 
-        def in_torch(**arguments):
-            return self._run(arguments, in_torch=True)
+        programs = replace(self.programs, kernels=None)
 
-        programs = self.programs
+        def in_torch(**arguments):
+            return self._run(programs, arguments)
+
         in_torch.source = f"{programs.forward.source}\n\n{programs.backward.source}"
         return in_torch
 
@@ -149,13 +151,13 @@ class Fused:
             self._kernels,
         )
 
-    def _run(self, arguments, in_torch):
+    def _run(self, programs, arguments):
         from .launch import check_arguments, run
 
-        inputs, constants = check_arguments(self.programs, arguments)
+        inputs, constants = check_arguments(programs, arguments)
         for name, number in constants.items():
             if self.layer.tensors[name].is_positive and number <= 0:
                 raise ValueError(
                     f"{name}: got {number}, needs a positive number, as its definition promises"
                 )
-        return run(self.programs, in_torch, constants, *inputs)
+        return run(programs, constants, *inputs)

@@ -6,19 +6,18 @@ import ast
 
 from sympy import S, evaluate
 
-from ..symbolic.notation import Partial, tensor
+from ..symbolic.notation import Partial
 from ..symbolic.proof import NotProved, Proof, prove
 from ..symbolic.symbols import M, N, i, p
 from ..verify.api import verify
 from ..verify.binding import FLOAT, ROWS, WHOLE, Out, T, letter
 from ..verify.definitions import Norm
 from ..verify.verdict import Verdict, whole
-from .layer import COLUMN, LETTERS, ROW, SHAPES, TILE, Layer, NotFused
+from .layer import COLUMN, LETTERS, TILE, Layer, NotFused, entry
 from .program import Program
 
 # Functions of the package that are taken for what their names say.
 HELPERS = {"cast(value, DTYPE)": "value", "tanh(x)": "tl.tanh(x)"}
-INDICES = {TILE: "i, j", ROW: "i", COLUMN: "j"}
 
 
 def prove_independence(layer: Layer) -> dict[str, Proof]:
@@ -51,10 +50,9 @@ def prove_kernels(program: Program, source: str) -> Verdict:
         gradients = {}
         for name in layer.inputs:
             # under a name of its own, which the definitions do not use
-            kind = layer.kind(name)
-            entry = tensor(f"d{name}_of_loss", *SHAPES[kind])[LETTERS[kind]]
-            defs[entry] = layer.gradient(name)
-            gradients[f"d{name}"] = entry
+            head = entry(f"d{name}_of_loss", layer.kind(name))
+            defs[head] = layer.gradient(name)
+            gradients[f"d{name}"] = head
         backward = _read(layer, source, "backward", Norm(defs, gradients, largest))
     assumed = dict.fromkeys((*forward.assumptions, *backward.assumptions))
     outputs = {**_outputs(forward, "forward"), **_outputs(backward, "backward")}
@@ -80,11 +78,12 @@ def _read(layer, source, way, definitions):
         if name == pointer:
             continue
         kind = layer.kind(name)
+        indices = ", ".join(map(str, LETTERS[kind]))
         if name in definitions.outputs:
             share = "p" if kind == COLUMN else ""
-            binding[pointer] = Out(name, f"{share} {INDICES[kind]}")
+            binding[pointer] = Out(name, f"{share} {indices}")
         else:
             stride = letter(f"{name}_step") * letter("VECTOR") if kind == TILE else None
-            binding[pointer] = T(layer.tensors[name], INDICES[kind], stride)
+            binding[pointer] = T(layer.tensors[name], indices, stride)
     grid = "row tiles" if way == "forward" else "programs"
     return verify(source, binding, grid, definitions, kernel=kernel, helpers=HELPERS)

@@ -21,7 +21,7 @@ from .catalogue import MUTANTS, Mutant
 from .edits import edited, in_any_layout
 
 PACKAGE = Path(__file__).parent.parent
-SOURCES = {"numpy": "numpy_ref.py", "torch": "torch_ops/rows.py"}
+SOURCE = "torch_ops/rows.py"
 
 
 def names() -> list[str]:
@@ -103,6 +103,5 @@ def edited_package(source: str, edits, where: str) -> dict[str, str]:
 
 def mutated(mutant: Mutant) -> TorchBackend:
     """The backend of torch's operations with the mutant in it, ready for the contract's checks. Args: from MUTANTS"""
-    source = SOURCES["torch"]
-    text = edited((PACKAGE / source).read_text(), mutant.edits["torch"], mutant.name)
-    return TorchBackend("torch", module(source, text, mutant.name))
+    text = edited((PACKAGE / SOURCE).read_text(), mutant.edits, mutant.name)
+    return TorchBackend("torch", module(SOURCE, text, mutant.name))

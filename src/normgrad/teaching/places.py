@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 
 class Argument:
@@ -22,9 +21,8 @@ class Argument:
         storage = tensor.untyped_storage()
         self.memory = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
         self.contiguous = tensor.is_contiguous()
-        places = np.arange(storage.nbytes() // self.size)
-        steps = [step * places.itemsize for step in self.strides]
-        offsets = as_strided(places, self.shape, steps).ravel()
+        steps = np.array(self.strides, np.int64)
+        offsets = np.tensordot(steps, np.indices(self.shape), 1)
         offsets, self.order = np.unique(offsets, return_index=True)
         # The addresses of its numbers, sorted; 0 stands before them.
         self.addresses = np.append(0, self.start + self.size * offsets)

@@ -45,12 +45,31 @@ class Access:
 
 @dataclass
 class Launch:
-    """One launch: the kernel's name, the number of its programs, its tensors, and its accesses in order."""
+    """One launch: the kernel's name, its tensors, what programs do not see of each other, its accesses in order."""
 
     kernel: str
     arguments: list[Argument]
+    memory: Programs
     accesses: list[Access] = field(default_factory=list)
-    programs: int = 0
+
+    def lanes(self, kind, builder, pointers, mask) -> np.ndarray:
+        """The lanes of an access that are made: none outside of the arguments' memory."""
+        lanes = np.ones((), bool) if mask is None else mask.data.astype(bool)
+        addresses, lanes = np.broadcast_arrays(pointers.data.astype(np.int64), lanes)
+        (x, y, z), (_, ny, nz) = builder.grid_idx, builder.grid_dim
+        size = pointers.get_element_ty().primitive_bitwidth // 8
+        access = Access(kind, (x * ny + y) * nz + z, size, addresses, lanes)
+        self.accesses.append(access)
+        allowed = np.zeros(lanes.shape, bool)
+        for argument in self.arguments:
+            allowed |= argument.reachable(addresses, size)
+        self.memory.before(access, lanes & allowed)
+        return lanes & allowed
+
+    @property
+    def programs(self) -> int:
+        """The number of its programs."""
+        return 1 + max((access.program for access in self.accesses), default=-1)
 
     @property
     def requested(self) -> int:
@@ -203,8 +222,8 @@ class Programs:
         if access.program != self.running:
             self.end_program()
             self.running = access.program
-        reached = access.addresses[mask][:, None] + np.arange(access.size)
         for start, (alive, _, written) in self.memory.items():
+            reached = access.addresses[mask][:, None] + np.arange(access.size)
             inside = (reached >= start) & (reached < start + alive.size)
             written[access.kind].append(reached[inside] - start)
 
@@ -223,54 +242,6 @@ class Programs:
         self.end_program()
         for alive, places, values in self.results:
             alive[places] = values
-
-
-class _Watcher:
-    """Notes launches and accesses in a Seen. Args: at_once: as watch"""
-
-    def __init__(self, at_once):
-        self.seen, self.at_once, self.running, self.programs = (
-            Seen(),
-            at_once,
-            None,
-            None,
-        )
-
-    def mask(self, kind, builder, pointers, mask):
-        """The lanes of an access that are made: none outside of the arguments' memory."""
-        lanes = np.ones((), bool) if mask is None else mask.data.astype(bool)
-        addresses, lanes = np.broadcast_arrays(pointers.data.astype(np.int64), lanes)
-        (x, y, z), (_, ny, nz) = builder.grid_idx, builder.grid_dim
-        size = pointers.get_element_ty().primitive_bitwidth // 8
-        access = Access(kind, (x * ny + y) * nz + z, size, addresses, lanes)
-        self.running.accesses.append(access)
-        self.running.programs = max(self.running.programs, access.program + 1)
-        allowed = np.zeros(lanes.shape, bool)
-        for argument in self.running.arguments:
-            allowed |= argument.reachable(addresses, size)
-        if self.programs is not None:
-            self.programs.before(access, lanes & allowed)
-        return lanes & allowed
-
-    def launched(self, executor, original, args, kwargs):
-        """What a launch returns, watched."""
-        named = dict(zip(executor.arg_names, args, strict=False)) | kwargs
-        tensors = {
-            name: value
-            for name, value in named.items()
-            if isinstance(value, torch.Tensor)
-        }
-        arguments = [Argument(name, tensor) for name, tensor in tensors.items()]
-        self.running = Launch(executor.fn.__name__, arguments)
-        self.seen.launches.append(self.running)
-        self.programs = Programs(tensors.values()) if self.at_once else None
-        try:
-            # The interpreter copies arguments to the CPU and back with torch, which is no part of the kernel.
-            with _disable_current_modes():
-                return original(executor, *args, **kwargs)
-        finally:
-            if self.programs is not None:
-                self.programs.end()
 
 
 # (a method of the interpreter's, kind of access, where its pointers stand, where its mask, if it has one)
@@ -301,13 +272,13 @@ def watch(at_once: bool = False):
         TensorHandle,
     )
 
-    watcher, call = _Watcher(at_once), GridExecutor.__call__
+    record, call = Seen(), GridExecutor.__call__
 
     def watched(original, kind, pointers_at, mask_at):
         def access(builder, *values):
             parts = list(values)
             mask = None if mask_at is None else values[mask_at]
-            lanes = watcher.mask(kind, builder, values[pointers_at], mask)
+            lanes = record.launches[-1].lanes(kind, builder, values[pointers_at], mask)
             if mask is not None:
                 parts[mask_at] = TensorHandle(lanes, mask.dtype)
             return original(builder, *parts)
@@ -315,11 +286,21 @@ def watch(at_once: bool = False):
         return access
 
     def launched(executor, *args, **kwargs):
-        return watcher.launched(executor, call, args, kwargs)
+        named = dict(zip(executor.arg_names, args, strict=False)) | kwargs
+        tensors = {n: t for n, t in named.items() if isinstance(t, torch.Tensor)}
+        arguments = [Argument(name, tensor) for name, tensor in tensors.items()]
+        memory = Programs(tensors.values() if at_once else ())
+        record.launches.append(Launch(executor.fn.__name__, arguments, memory))
+        try:
+            # The interpreter copies arguments to the CPU and back with torch, which is no part of the kernel.
+            with _disable_current_modes():
+                return call(executor, *args, **kwargs)
+        finally:
+            memory.end()
 
     with contextlib.ExitStack() as replaced:
         replaced.enter_context(patch.object(GridExecutor, "__call__", launched))
         for name, *how in ACCESSES:
             access = watched(getattr(InterpreterBuilder, name), *how)
             replaced.enter_context(patch.object(InterpreterBuilder, name, access))
-        yield watcher.seen
+        yield record

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ... import numpy_ref
 from ...checks.backends import get
 from ...checks.cases import Case, cases, draw
 from ...checks.contract import check_values, reference
+from ...checks.tolerance import bounds
 
 
 @dataclass(frozen=True)
@@ -35,24 +37,48 @@ class Comparison:
         if self.allowed is None:
             check_values(backend, self.case(rng), self.spec, self.dtype)
             return
+        case = self.case(rng).rounded(self.dtype)
+        with np.errstate(all="ignore"):
+            outcome = get(backend).run(case, self.spec, self.dtype)
+        saved, grads = reference(case, self.spec, self.dtype, case.summed(self.dtype))
+        expected = {
+            "y": saved.y,
+            "dx": grads.dx,
+            "dw": grads.dweight,
+            "db": grads.dbias,
+        }
         for name in self.outputs:
-            error = self.error(backend, rng, name)
+            if expected[name] is None:
+                continue
+            errors = np.abs(getattr(outcome, name) - expected[name])
+            error = np.max(errors, initial=0)
             if not error <= self.allowed:
                 raise AssertionError(
                     f"{name}: error {error:.1e} exceeds {self.allowed:.1e}"
                 )
 
-    def error(self, backend, rng, output: str) -> float:
-        """The largest absolute error of an output; 0 for one that the oracle does not have."""
-        case = self.case(rng).rounded(self.dtype)
-        with np.errstate(all="ignore"):
-            outcome = get(backend).run(case, self.spec, self.dtype)
-        saved, grads = reference(case, self.spec, self.dtype, case.summed(self.dtype))
-        gradients = {"dx": grads.dx, "dw": grads.dweight, "db": grads.dbias}
-        expected = ({"y": saved.y} | gradients)[output]
-        if expected is None:
-            return 0.0
-        return float(np.max(np.abs(getattr(outcome, output) - expected), initial=0))
+
+def compare(computed, x, weight, dy, where):
+    """Compare (dx, dw) of LayerNorm with the oracle's, in float64; AssertionError that says where and how far."""
+    saved = numpy_ref.forward(x, weight)
+    expected = numpy_ref.backward(dy, saved)
+    allowed = bounds(dy, None, saved, "float64")
+    _within(f"{where}: dx", computed[0], expected.dx, allowed.dx)
+    _within(f"{where}: dw", computed[1], expected.dweight, allowed.dw)
+
+
+def compare_rows(words, y, x, weight=None):
+    """Compare y, of any shape, with LayerNorm of the rows x; AssertionError that says how far it is off."""
+    saved = numpy_ref.forward(x, weight)
+    _within(words, y.reshape(x.shape), saved.y, bounds(x, None, saved, "float64").y)
+
+
+def _within(words, output, expected, bound):
+    error = np.abs(output - expected)
+    if not (error <= bound).all():
+        raise AssertionError(
+            f"{words} is off by up to {error.max():.1e}, allowed is {bound.max():.1e}"
+        )
 
 
 def rows(m, n, *absent, offset=0.0, scale=1.0, dy=1.0):
@@ -76,16 +102,6 @@ def unit_weight(m, n, *absent):
     def case(rng):
         drawn = draw(rng, m, n).without(*absent)
         return replace(drawn, weight=np.ones(n), bias=np.zeros(n))
-
-    return case
-
-
-def sum_loss(m, n):
-    """Makes cases of the loss y.sum() at the start of training: cotangent and weight are ones."""
-
-    def case(rng):
-        drawn = unit_weight(m, n, "residual", "dresidual_out")(rng)
-        return replace(drawn, dy=np.ones((m, n)))
 
     return case
 
