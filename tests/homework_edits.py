@@ -45,6 +45,7 @@ KERNELS = {"addnorm-forward": "forward_kernel", "addnorm-backward": "backward_ke
 NAMES = ("x_hat", "wdy", "dy", "x", "weight", "rstd", "c1", "c2", "mean")
 KERNEL_NAMES = (*NAMES, "residual", "p", "q", "bias", "stream", "dx", "y", "N", "M")
 OPERATIONS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+PATIENCE = 60  # seconds of a stage, on a machine that is busy
 # What tells a kernel's addresses: their edits are not of the mathematics.
 CHANGE = " is right with one change"
 ADDRESSES = {"rows", "cols", "mask", "at", "mine", "tile"}
@@ -466,7 +467,8 @@ class Own:
         }
 
     def said(self, text):
-        report = hw.check("norm-project", of_source(text)["Operator"])
+        operator = of_source(text)["Operator"]
+        report = hw.check("norm-project", operator, seconds=PATIENCE)
         return report.diagnoses if report["description"].passed else None
 
     def is_refused(self, text):
