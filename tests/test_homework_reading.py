@@ -108,6 +108,41 @@ def test_an_equation_and_what_was_believed(name):
     assert shown[0].implemented == equation and shown[0].difference
 
 
+MEAN = "mean = tl.sum(p, axis=1) / N"
+RSTD = "rstd = 1 / tl.sqrt(tl.sum(q * q, axis=1) / N + EPS)"
+Q = "q = tl.where(mask, p - mean[:, None], 0)"
+# {edit of a kernel: (task, one of its equations)}
+OF_KERNELS = {
+    (RSTD, "rstd = 1 / tl.sqrt(EPS)"): (
+        "addnorm-forward",
+        "y = bias + weight * x_hat, rstd = 1 / sqrt(eps)",
+    ),
+    (MEAN, "mean = tl.sum(p, axis=1)"): (
+        "addnorm-forward",
+        "mean = sum(residual) + sum(x)",
+    ),
+    (Q, "q = tl.where(mask, p / mean[:, None], 0)"): (
+        "addnorm-forward",
+        "y = bias + rstd * weight * residual_out / mean,"
+        " rstd = 1 / sqrt(1 + eps + 1 / mean**2 * mean(q**2))",
+    ),
+    ("- x_hat * c1[:, None])", "- x_hat / c1[:, None])"): (
+        "addnorm-backward",
+        "dx = dresidual_out + rstd * wdy - N * rstd * x_hat / sum(x_hat * wdy)"
+        " - rstd * mean(wdy)",
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", OF_KERNELS)
+def test_an_equation_of_a_kernel(edit):
+    pytest.importorskip("triton")
+    task, equation = OF_KERNELS[edit]
+    subject = homework_edits.Kernels(task)
+    said = subject.said(edited(subject.solution, [edit], task))
+    assert equation in {diagnosis.implemented for diagnosis in said}, said
+
+
 def test_what_takes_too_long_is_not_read():
     def endless():
         while True:
