@@ -39,12 +39,14 @@ def explained(operator, inputs, dy, grads, name, named_already) -> list[Diagnosi
     """What a wrong gradient takes for a constant, and a change of the text with which it is right.
 
     Args:  operator: of the student; grads: its gradients; name: of the input whose gradient is wrong
-           named_already: what the numbers tell, without which a path is looked for
+           named_already: what the numbers tell: a path is looked for without it, a change where nothing is swapped
     """
-    diagnoses = []
     if not named_already:
         diagnoses = _missing_path(operator, inputs, dy, grads, name)
-    return diagnoses or _change(operator, inputs, dy, name)
+        return diagnoses or _change(operator, inputs, dy, name)
+    if "results-swapped" in {own.misconception for own in named_already}:
+        return []
+    return _change(operator, inputs, dy, name)
 
 
 def _asked(operator, inputs, arrays, module, options):
