@@ -87,37 +87,49 @@ def _equation(output, stored, definitions, root):
         return _of_terms(output, yours, right), None
     right = terms_of(field_terms(head, definitions))
     parts = field_terms(stored, definitions, root)
-    under, own, over = _right_root(definitions), None, None
+    equation, own = None, None
     if output == "rstd":
         own = _in_the_row(Add(*field_terms(stored, definitions)), definitions)
+        if own is not None:
+            under = _right_root(definitions)
+            text, findings = _of_root(own, under)
+            equation = Equation(output, text, _rstd(under), findings)
     elif output == "y":
-        over = _over_root(parts, definitions)
-    if own is None and over is None:
+        equation, own = _of_y(parts, right, definitions)
+    if equation is None:
         yours = _in_fewest_terms(parts, definitions)
         return _of_terms(output, yours, right), None
-    needed = f"1 / sqrt({written(under)})"
-    if output == "rstd":
-        text, findings = _of_root(own, under)
-        equation = Equation(output, text, needed, findings)
-    else:
-        row, equations = _row(definitions), []
-        for factor in _factors(over[0], under):
-            own = over[0] * sqrt(factor)
-            text, findings = _of_root(own, under)
-            e = over[1].xreplace({RSTD[i]: RSTD[i] / sqrt(factor)})
-            e = with_entries(e, row, lambda *at: X_HAT[at] / RSTD[at[0]])
-            yours = _in_fewest_terms(Add.make_args(_expanded(e)), definitions)
-            equation = _of_terms(output, yours, right)
-            equation.yours += f", rstd = {text}"
-            equation.right += f", rstd = {needed}"
-            equation.findings = findings + equation.findings
-            equations.append((equation, own))
-        equation, own = min(equations, key=lambda pair: len(pair[0].findings))
     centred = definitions.defs.body(X_HAT[i, j]) / RSTD[i]
     own = with_entries(
         own, Q, lambda row, column: centred.xreplace({i: row, j: column})
     )
     return equation, own
+
+
+def _of_y(parts, right, definitions):
+    """(Equation of y and of what it has for rstd, the same as an expression); None twice where it has rstd."""
+    over, row = _over_root(parts, definitions), _row(definitions)
+    if over is None:
+        return None, None
+    (root, y), under, equations = over, _right_root(definitions), []
+    for factor in _factors(root, under):
+        own = root * sqrt(factor)
+        text, findings = _of_root(own, under)
+        e = y.xreplace({RSTD[i]: RSTD[i] / sqrt(factor)})
+        e = with_entries(e, row, lambda *at: X_HAT[at] / RSTD[at[0]])
+        yours = _in_fewest_terms(Add.make_args(_expanded(e)), definitions)
+        equation = _of_terms("y", yours, right)
+        if equation.yours:
+            equation.yours += f", rstd = {text}"
+        equation.right += f", rstd = {_rstd(under)}"
+        equation.findings = findings + equation.findings
+        equations.append((equation, own))
+    return min(equations, key=lambda pair: len(pair[0].findings))
+
+
+def _rstd(under):
+    """The right rstd as text. Args: under: the terms under the right root"""
+    return f"1 / sqrt({written(under)})"
 
 
 def _of_terms(output, yours, right):
