@@ -42,7 +42,7 @@ OF_THE_ROOT = {
     "absolute": "sizes stand for squares, without a root",
     "eps outside": "eps stands outside of the root",
 }
-LONGEST = 200  # characters of an equation that is still read by a person
+LONGEST = 300  # characters of an equation that is still read by a person
 
 
 @dataclass
