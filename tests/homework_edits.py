@@ -1,25 +1,39 @@
-"""Random edits of the right solutions of homeworks 2 and 3, and what their reading says.
+"""Random edits of the right solutions of homeworks 2, 3, 4 and 7, and what their reading says.
 
-python tests/homework_edits.py    prints the share of edits whose difference is exact, and each edit with its reading
+python tests/homework_edits.py 60 [task ...]    prints each edit with its reading, and shares of what is said
+
+An edit is exact where the difference of each output that it makes wrong is said, and wrong where what is said is not
+what the program does: each equation of a report is evaluated with random numbers beside a run of the program.
 """
 
 import ast
 import copy
+import re
 import sys
 from collections import Counter
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cache, partial
 
 import numpy as np
+from homework_operators import OPERATORS
 from homework_solutions import of_source
 from points import Point
 
+import normgrad.homework as hw
 from normgrad.homework import solutions
-from normgrad.homework.reading.beliefs import belief
+from normgrad.homework.checks.exam import Exam
+from normgrad.homework.hw4 import gpu
+from normgrad.homework.hw4.checks import _of_size
+from normgrad.homework.named import Diagnosis
+from normgrad.homework.reading import kernels
+from normgrad.homework.reading.beliefs import diagnoses
 from normgrad.homework.reading.equations import equations_of
-from normgrad.homework.task import find
+from normgrad.homework.reading.held import POINTS, STEP
+from normgrad.homework.reading.operators import NEAR
+from normgrad.homework.sandbox.student import Local
+from normgrad.homework.task import Draw, find
 from normgrad.verify import norm, verify
-from normgrad.verify.programs import input_of
+from normgrad.verify.programs import gradient_of, input_of
 
 TASKS = (
     "rmsnorm-forward",
@@ -27,40 +41,83 @@ TASKS = (
     "layernorm-backward",
     "layernorm-function",
 )
+KERNELS = {"addnorm-forward": "forward_kernel", "addnorm-backward": "backward_kernel"}
 NAMES = ("x_hat", "wdy", "dy", "x", "weight", "rstd", "c1", "c2", "mean")
-OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+KERNEL_NAMES = (*NAMES, "residual", "p", "q", "bias", "stream", "dx", "y", "N", "M")
+OPERATIONS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+PATIENCE = 60  # seconds of a stage, on a machine that is busy
+# What tells a kernel's addresses: their edits are not of the mathematics.
+CHANGE = " is right with one change"
+ADDRESSES = {"rows", "cols", "mask", "at", "mine", "tile"}
+FOLLOWED = 1e-6  # relative to the largest entry: differences of four points come nearer
 
 
 @dataclass
 class Edited:
-    """One edit. Args: line: as it is then; outputs: those whose numbers it changes; kinds: {output: the verdict}"""
+    """One edit.
+
+    Args:  line: as it is then; outputs: those whose numbers it makes wrong; said: a list of Diagnosis
+           false: what is shown and does not hold; checked: how many things that are shown were run
+    """
 
     task: str
     line: str
     outputs: set
-    kinds: dict
-    equations: list
+    said: list
+    false: list = field(default_factory=list)
+    checked: int = 0
 
     @property
     def is_exact(self):
         """Whether each wrong output has its difference, term by term."""
-        shown = {each.output for each in self.equations if each.findings}
-        return bool(shown) and self.outputs <= shown
+        shown = {head for head, _ in equations(self.said)}
+        return self.outputs <= shown | {head for head, _ in changes(self.said)}
+
+    @property
+    def kind(self):
+        """What is said of it, in a word."""
+        if self.false:
+            return "WRONG"
+        if self.is_exact:
+            return "exact"
+        if not self.said:
+            return "nothing said"
+        if {diagnosis.misconception for diagnosis in self.said} != {"unknown"}:
+            return "named"
+        titles = " ".join(diagnosis.title for diagnosis in self.said)
+        return "unread" if "not read" in titles else "said in part"
 
 
-def edits(node):
-    """All single edits of a function's tree, as (node, replacement)."""
-    for part in ast.walk(node):
+def equations(said):
+    """(output, Diagnosis) of each equation with its difference."""
+    for diagnosis in said:
+        shown = diagnosis.implemented and diagnosis.difference
+        if shown and CHANGE not in diagnosis.title:
+            yield diagnosis.implemented.partition(" = ")[0], diagnosis
+
+
+def changes(said):
+    """(gradient, Diagnosis) of each change of a line with which a gradient is right."""
+    for diagnosis in said:
+        words, change, _ = diagnosis.title.partition(CHANGE)
+        if change:
+            name = words.removeprefix("The gradient for ")
+            yield gradient_of(name, ()), diagnosis
+
+
+def edits(node, names=NAMES):
+    """All single edits of a function's tree, as (node, replacement). Args: names: that stand for each other"""
+    for part in mathematics(node):
         if isinstance(part, ast.BinOp):
-            for operator in OPERATORS:
-                if not isinstance(part.op, (operator, ast.Pow)):
-                    yield part, ast.BinOp(part.left, operator(), part.right)
+            for operation in OPERATIONS:
+                if not isinstance(part.op, (operation, ast.Pow)):
+                    yield part, ast.BinOp(part.left, operation(), part.right)
             yield part, part.left
             if not isinstance(part.op, ast.Sub):
                 yield part, part.right
         if isinstance(part, ast.Attribute) and part.attr in ("mean", "sum"):
-            other = {"mean": "sum", "sum": "mean"}[part.attr]
-            yield part, ast.Attribute(part.value, other, part.ctx)
+            name = {"mean": "sum", "sum": "mean"}[part.attr]
+            yield part, ast.Attribute(part.value, name, part.ctx)
         if isinstance(part, ast.Call) and part.args:
             for axis in (0, None):
                 if ast.unparse(part.args[0]) == "-1":
@@ -68,24 +125,47 @@ def edits(node):
                     call.args[0] = ast.Constant(axis)
                     yield part, call
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-            for name in NAMES:
-                if part.id in NAMES and name != part.id:
+            for name in names:
+                if part.id in names and name != part.id:
                     yield part, ast.Name(name, part.ctx)
+        if isinstance(part, ast.Constant) and type(part.value) in (int, float):
+            for number in {1 - part.value, 2 * part.value, part.value + 1}:
+                yield part, ast.Constant(number)
 
 
-def edited_texts(task):
-    """The texts of a module in which one node of a task's code is another, with the line that changed."""
-    text = solutions.solution(task.homework)
+def mathematics(node):
+    """The nodes of a function but for what tells where a kernel's numbers lie."""
+    if isinstance(node, ast.Assign):
+        stored = {
+            part.id
+            for part in ast.walk(node)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+        }
+        if stored & ADDRESSES:
+            return
+    parts = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.Call):
+        called = ast.unparse(node.func)
+        if called in ("tl.load", "tl.zeros", "tl.arange"):
+            return
+        if called == "tl.store":
+            parts = node.args[1:]
+    if isinstance(node, (ast.FunctionDef, ast.For)):
+        parts = node.body
+    yield node
+    for part in parts:
+        yield from mathematics(part)
+
+
+def edited_texts(text, functions, names=NAMES):
+    """The texts of a module in which one node of some functions is another one, with the line that changed."""
     tree = ast.parse(text)
-    names = {task.entry} | ({"normalized"} if task.library == "torch" else set())
-    for at, node in enumerate(tree.body):
-        if getattr(node, "name", "") not in names:
+    before = ast.unparse(tree).split("\n")
+    for node in ast.walk(tree):
+        if getattr(node, "name", "") not in functions:
             continue
-        for target, replacement in edits(node):
-            body = [*tree.body]
-            body[at] = with_edit(node, target, replacement)
-            own = ast.unparse(ast.Module(body, []))
-            before = ast.unparse(tree).split("\n")
+        for target, replacement in edits(node, names):
+            own = ast.unparse(with_edit(tree, target, replacement))
             changed = [row for row in own.split("\n") if row not in before]
             yield own, (changed or [""])[0].strip()
 
@@ -96,22 +176,104 @@ def with_edit(node, target, replacement):
     return copy.deepcopy(node, memo)
 
 
-def results(task, text):
-    """{output: numbers} of a solution on one case; None where it raises, or returns other shapes."""
-    target = of_source(text)[task.entry]
-    point = Point((4, 6), norm(**task.reads.norm).defs, np.random.default_rng(0))
-    names = ["x", "weight", "bias", "eps", "dy"]
-    if task.library == "numpy":
-        names = task.oracle.arguments
-    values = {name: point.tensor(input_of(name, name).head) for name in names}
-    call = target if task.library == "numpy" else partial(_gradients, target)
-    try:
-        with np.errstate(all="ignore"):
-            outputs = call(*values.values())
-    except Exception:
-        return None
-    pairs = zip(task.oracle.results, outputs, strict=True)
-    return {name: np.asarray(output) for name, output in pairs}
+@np.errstate(all="ignore")
+def read_edits(task_name, most, seed=0):
+    """Some edits of a task that change its numbers and keep their shapes, each with its reading."""
+    subject = SUBJECTS.get(task_name, Norms)(task_name)
+    texts = list(subject.texts())
+    readings = []
+    for at in np.random.default_rng(seed).permutation(len(texts)):
+        text, line = texts[at]
+        wrong = subject.wrong(text)
+        said = subject.said(text) if wrong else None
+        if said is None:
+            continue
+        edited = Edited(task_name, line, wrong, said)
+        if not edited.is_exact and subject.is_refused(text):
+            continue
+        subject.check(text, edited)
+        readings.append(edited)
+        if len(readings) == most:
+            break
+    return readings
+
+
+class Norms:
+    """The solutions of homeworks 2 and 3."""
+
+    sizes = (4, 6)
+    definitions = property(lambda self: norm(**self.task.reads.norm))
+
+    def __init__(self, task_name):
+        self.task = find(task_name)
+        self.solution = solutions.solution(self.task.homework)
+        self.point = Point(self.sizes, self.definitions.defs, np.random.default_rng(0))
+        self.right = self.results(self.solution)
+
+    def texts(self):
+        names = {self.task.entry}
+        if self.task.library == "torch":
+            names = names | {"normalized"}
+        return edited_texts(self.solution, names)
+
+    def values(self, names):
+        """{name: its value}."""
+        return {name: self.point.tensor(input_of(name, name).head) for name in names}
+
+    def results(self, text):
+        """{output: numbers} of a solution on one case."""
+        target, names = of_source(text)[self.task.entry], self.task.oracle.arguments
+        call = target
+        if self.task.library == "torch":
+            names, call = (
+                ("x", "weight", "bias", "eps", "dy"),
+                partial(_gradients, target),
+            )
+        outputs = call(*self.values(names).values())
+        pairs = zip(self.task.oracle.results, outputs, strict=True)
+        return {name: np.asarray(output) for name, output in pairs}
+
+    def wrong(self, text):
+        """The outputs whose numbers are others; none where it raises, or returns other shapes."""
+        try:
+            own = self.results(text)
+        except Exception:
+            return set()
+        if any(own[name].shape != value.shape for name, value in self.right.items()):
+            return set()
+        return {
+            name
+            for name, value in self.right.items()
+            if not np.allclose(own[name], value, equal_nan=True)
+        }
+
+    def is_refused(self, text):
+        """Whether it would not run outside of the interpreter."""
+        return False
+
+    def said(self, text):
+        """What is read."""
+        reads = self.task.reads
+        target = of_source(text)[self.task.entry]
+        options = {"outputs": reads.outputs, "library": reads.library}
+        verdict = verify(target, self.definitions, seconds=10, **options)
+        said = []
+        for equation in equations_of(verdict, self.definitions):
+            said += diagnoses(equation)
+        return said or [Diagnosis("unknown", f"{verdict.kind}: {verdict.why}", "")]
+
+    def check(self, text, edited):
+        """Evaluates each equation, which has to give the numbers of a run; the right one has to give the right ones."""
+        own = self.results(text)
+        for output, shown in equations(edited.said):
+            for side, numbers in ((shown.implemented, own), (shown.right, self.right)):
+                with np.errstate(all="ignore"):
+                    value = evaluated(side, self, numbers[output].shape)
+                if value is None:
+                    continue
+                edited.checked += 1
+                if not np.allclose(value, numbers[output], equal_nan=True):
+                    edited.false.append(side)
 
 
 def _gradients(target, x, weight, bias, eps, dy):
@@ -122,51 +284,289 @@ def _gradients(target, x, weight, bias, eps, dy):
     return [y.detach(), *torch.autograd.grad(y, tensors, torch.tensor(dy))]
 
 
-def read_edits(task_name, most, seed=0):
-    """Some edits of a task that change its numbers and keep their shapes, each with its reading."""
+def evaluated(equation, subject, shape):
+    """The right side of an equation that a report shows, as numbers; None where it is in other words than these."""
+    equation = re.sub(r"\b(sum|mean)\(", r"\1_of(", equation)
+    text, _, root = equation.partition(" = ")[2].partition(", rstd = ")
+    space = Written(subject)
+    try:
+        if root:
+            row = space["x_hat"] / space["rstd"]
+            space["rstd"] = eval(root, {}, space)
+            space["x_hat"] = row * space["rstd"]
+        value = np.asarray(eval(text, {}, space))
+    except (NameError, SyntaxError, TypeError):
+        return None
+    if len(shape) == 2 or not value.ndim:
+        return np.broadcast_to(value, shape)
+    axis = 1 - value.shape.index(max(value.shape))
+    return np.broadcast_to(value.squeeze(axis), shape)
+
+
+class Written(dict):
+    """The names of a report's equations. Args: subject: whose values they have"""
+
+    def __init__(self, subject):
+        super().__init__(sqrt=np.sqrt, Abs=np.abs, abs=np.abs)
+        self.subject = subject
+        for name in ("sum", "mean"):
+            self[f"{name}_of"] = partial(self._reduced, getattr(np, name))
+
+    def _reduced(self, reduce, value, axis=1):
+        value = np.broadcast_to(value, self.subject.sizes)
+        return reduce(value, axis=axis, keepdims=True)
+
+    def __missing__(self, name):
+        if name == "wdy":
+            return self["weight"] * self["dy"]
+        if name == "q":
+            return self["x_hat"] / self["rstd"]
+        if name in ("M", "N"):
+            return self.subject.sizes["MN".index(name)]
+        head = input_of(name, name)
+        if head is None:
+            raise NameError(name)
+        (value,) = self.subject.values([name]).values()
+        if np.shape(value) == self.subject.sizes[:1]:
+            return value[:, None]
+        return value
+
+
+@cache
+def launch_of(task_name):
+    """(what a launch of the right kernel tells, results, eps), as the grader has it."""
     task = find(task_name)
-    right = results(task, solutions.solution(task.homework))
-    texts = list(edited_texts(task))
-    order = np.random.default_rng(seed).permutation(len(texts))
-    readings = []
-    for at in order:
-        text, line = texts[at]
-        own = results(task, text)
-        if own is None or any(own[k].shape != right[k].shape for k in right):
-            continue
-        wrong = {k for k in right if not np.allclose(own[k], right[k], equal_nan=True)}
-        if wrong:
-            readings.append(_reading(task, text, line, wrong))
-        if len(readings) == most:
-            break
-    return readings
+    names = of_source(solutions.solution("hw4"))
+    student = Local({task.entry: names[task.entry]})
+    student.begin(100)
+    exam = Exam(task, student, Draw(), "usual")
+    (trial,) = _of_size(exam, *kernels.SHAPE)
+    launches, of_launch, in_child = [], kernels._of_launch, kernels.in_child
+    kernels._of_launch = lambda *launch: launches.append(launch) or []
+    kernels.in_child = lambda read: read()
+    try:
+        kernels.readings(exam, trial)
+    finally:
+        kernels._of_launch, kernels.in_child = of_launch, in_child
+    return launches[0]
 
 
-def _reading(task, text, line, wrong):
-    definitions = norm(**task.reads.norm)
-    target = of_source(text)[task.entry]
-    options = {"outputs": task.reads.outputs, "library": task.reads.library}
-    verdict = verify(target, definitions, seconds=10, **options)
-    kinds = {name: own.kind for name, own in verdict.outputs.items()} or {
-        "": verdict.kind
+class Kernels(Norms):
+    """The kernels of homework 4: run by Triton's interpreter, and read with the binding that one launch tells."""
+
+    sizes = (5, 6)
+    definitions = property(lambda self: norm(**kernels.NORM))
+
+    def texts(self):
+        return edited_texts(self.solution, {KERNELS[self.task.name]}, KERNEL_NAMES)
+
+    def results(self, text):
+        import torch
+
+        values = self.values(self.task.oracle.arguments)
+        arguments = [
+            torch.tensor(v) if np.ndim(v) else float(v) for v in values.values()
+        ]
+        outputs = of_source(text)[self.task.entry](*arguments)
+        return {
+            name: t.numpy()
+            for name, t in zip(self.task.oracle.results, outputs, strict=True)
+        }
+
+    def wrong(self, text):
+        names = super().wrong(text)
+        return names - {"dresidual"} if "dx" in names else names  # they are one tensor
+
+    def is_refused(self, text):
+        return bool(gpu.refusal([self.launch(text)["described"]]))
+
+    def launch(self, text):
+        """What the launch tells, of another text."""
+        launch = launch_of(self.task.name)[0]
+        for node in ast.parse(text).body:
+            if getattr(node, "name", "") == launch["kernel"]:
+                described = launch["described"] | {
+                    "sources": [ast.unparse(node).split("\n")]
+                }
+        return launch | {"described": described}
+
+    def said(self, text):
+        return kernels._of_launch(self.launch(text), *launch_of(self.task.name)[1:])
+
+
+class Own:
+    """An operator of homework 7, whose gradients are compared with differences of its forward."""
+
+    def __init__(self, name):
+        source = solutions.solution("hw7")
+        self.source, self.library, _ = OPERATORS.get(name, (source, "numpy", {}))
+
+    def texts(self):
+        functions, texts = {}, []
+        for node in ast.walk(ast.parse(self.source)):
+            if isinstance(node, ast.FunctionDef) and node.name not in (
+                "inputs",
+                "degenerate",
+            ):
+                functions[node.name] = {
+                    name.id for name in ast.walk(node) if isinstance(name, ast.Name)
+                }
+                functions[node.name] |= {argument.arg for argument in node.args.args}
+        for name, names in functions.items():
+            names = sorted(names - {"np", "Operator", "torch", *functions, "inputs"})
+            texts += edited_texts(self.source, {name}, names)
+        return texts
+
+    def gradients(self, text):
+        """{gradient: (of backward, of forward by differences of four points)}."""
+        operator = of_source(text)["Operator"]
+        inputs, draw = (
+            operator.inputs(np.random.default_rng(0)),
+            np.random.default_rng(1),
+        )
+        arrays = {name: np.asarray(value) for name, value in inputs.items()}
+
+        def call(function, *values):
+            if self.library == "torch":
+                import torch
+
+                values = map(torch.tensor, values)
+            return function(*values)
+
+        y = np.asarray(call(operator.forward, *arrays.values()))
+        dy = draw.standard_normal(y.shape)
+        gradients, sides = call(operator.backward, dy, *arrays.values()), {}
+        for (name, array), own in zip(arrays.items(), gradients, strict=True):
+            right = np.zeros(array.shape)
+            for at in np.ndindex(array.shape):
+                for times, weight in POINTS:
+                    moved = array.copy()
+                    moved[at] += times * STEP
+                    y = np.asarray(
+                        call(operator.forward, *(arrays | {name: moved}).values())
+                    )
+                    right[at] += weight * (dy * y).sum() / (12 * STEP)
+            sides[gradient_of(name, ())] = np.asarray(own), right
+        return sides, arrays | {"dy": dy}
+
+    def wrong(self, text):
+        """The gradients that are not those of forward; none where it raises, or returns other shapes."""
+        try:
+            sides = self.gradients(text)[0]
+        except Exception:
+            return set()
+        if any(
+            own.shape != right.shape or not np.isfinite(own + right).all()
+            for own, right in sides.values()
+        ):
+            return set()
+        return {
+            name
+            for name, (own, right) in sides.items()
+            if np.abs(own - right).max() > NEAR * np.abs(right).max()
+        }
+
+    def said(self, text):
+        operator = of_source(text)["Operator"]
+        report = hw.check("norm-project", operator, seconds=PATIENCE)
+        return report.diagnoses if report["description"].passed else None
+
+    def is_refused(self, text):
+        return False
+
+    def check(self, text, edited):
+        """Evaluates each equation of two axes, and runs what is changed."""
+        sides, arrays = self.gradients(text)
+        for output, change in changes(edited.said):
+            edited.checked += 1
+            if all(output in self.wrong(mended) for mended in changed(text, change)):
+                edited.false.append(change.right)
+        for output, shown in equations(edited.said):
+            own, right = sides[output]
+            _, _, difference = shown.difference.partition("forward has: ")
+            for side, numbers in (
+                (shown.implemented.partition(" = ")[2], own),
+                (difference, own - right),
+            ):
+                value = by_entries(side, arrays, numbers.shape)
+                if value is None:
+                    continue
+                edited.checked += 1
+                if (
+                    np.abs(value - numbers).max()
+                    > NEAR * (np.abs(own) + np.abs(right)).max()
+                ):
+                    edited.false.append(side)
+
+
+def changed(text, diagnosis):
+    """The texts with the change, for each line that has the same words."""
+    parts = text.split(diagnosis.implemented)
+    for at in range(1, len(parts)):
+        sides = (diagnosis.implemented.join(part) for part in (parts[:at], parts[at:]))
+        yield diagnosis.right.join(sides)
+
+
+def by_entries(text, arrays, shape):
+    """The values of an expression in the indices i and j, where r runs over columns or rows; None for other words."""
+    (sizes,) = {array.shape for array in arrays.values() if array.ndim == 2}
+    space = {name: lambda *at, array=array: array[at] for name, array in arrays.items()}
+    space |= {
+        "M": sizes[0],
+        "N": sizes[1],
+        "sqrt": np.sqrt,
+        "Abs": abs,
+        "exp": np.exp,
+        "log": np.log,
+        "sign": np.sign,
     }
-    equations = equations_of(verdict, definitions)
-    return Edited(task.name, line, wrong, kinds, equations)
+    text = re.sub(r"(\w+)\[([^\]]+)\]", r"\1(\2)", text)
+    try:
+        code = ast.unparse(_Sums().visit(ast.parse(text, mode="eval")))
+        value = np.zeros(sizes)
+        for at in np.ndindex(sizes):
+            value[at] = eval(code, space | dict(zip("ij", at, strict=True)))
+    except (NameError, SyntaxError, TypeError):
+        return None
+    if len(shape) == 2:
+        return value
+    return value[0] if shape == sizes[1:] else value[:, 0]
+
+
+class _Sums(ast.NodeTransformer):
+    """Sum(e, (r, 1, N)) as a sum of Python."""
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        if ast.unparse(node.func) == "Sum":
+            body, *limits = map(ast.unparse, node.args)
+            loops = [
+                re.sub(r"\((\w+), 1, (\w+)\)", r"for \1 in range(\2)", limit)
+                for limit in limits
+            ]
+            return ast.parse(f"sum({body} {' '.join(loops)})", mode="eval").body
+        return node
+
+
+OWN = (*OPERATORS, "group norm")
+SUBJECTS = dict.fromkeys(KERNELS, Kernels) | dict.fromkeys(OWN, Own)
 
 
 def main():
+    most, *tasks = sys.argv[1:] or ["60"]
     counts = Counter()
-    for name in TASKS:
-        for each in read_edits(name, int((sys.argv[1:] or ["60"])[0])):
-            counts[name, each.is_exact] += 1
-            print(name, "|", each.line, "|", "exact" if each.is_exact else each.kinds)
-            for equation in each.equations:
-                print("    ", equation.output, "=", equation.yours)
-                for finding in equation.findings:
-                    print("        ", finding, "--", belief(finding))
-    for name in TASKS:
-        total = counts[name, True] + counts[name, False]
-        print(f"{name}: {counts[name, True]} of {total} exact")
+    for name in tasks or (*TASKS, *SUBJECTS):
+        for edit in read_edits(name, int(most)):
+            counts[name, edit.kind] += 1
+            print(name, "|", edit.line, "|", edit.kind, *sorted(edit.outputs))
+            for diagnosis in edit.said:
+                print("    ", diagnosis.misconception, diagnosis.title)
+                print("        ", diagnosis.implemented, "--", diagnosis.difference)
+            for words in edit.false:
+                print("    FALSE", words)
+    for (name, kind), count in sorted(counts.items()):
+        total = sum(n for key, n in counts.items() if key[0] == name)
+        print(f"{name}: {kind} {count} of {total}")
 
 
 if __name__ == "__main__":

@@ -13,15 +13,35 @@ from normgrad.mistakes.edits import edited
 from normgrad.mistakes.table import MISTAKES
 
 NUMPY = [name for name in homework_edits.TASKS if name != "layernorm-function"]
-MOST = 8
+MOST, FEW = 8, 4
 
 
 @pytest.mark.parametrize("task", NUMPY)
 def test_random_edits_are_read_back(task):
-    """Nine of ten have their difference; one that a run does not confirm would not be read."""
+    """Nine of ten have their difference, and what a run does not confirm is not said."""
     read_back = homework_edits.read_edits(task, MOST, seed=1)
     assert len(read_back) == MOST
+    assert not any(edit.false for edit in read_back), read_back
     assert sum(each.is_exact for each in read_back) >= MOST - 1, read_back
+
+
+@pytest.mark.parametrize("task", homework_edits.KERNELS)
+def test_random_edits_of_kernels_are_read_back(task):
+    pytest.importorskip("triton")
+    read_back = homework_edits.read_edits(task, FEW, seed=1)
+    assert not any(edit.false for edit in read_back), read_back
+    assert sum(edit.is_exact for edit in read_back) >= FEW - 1, read_back
+
+
+@pytest.mark.parametrize("operator", homework_edits.OWN)
+def test_random_edits_of_operators_are_explained(operator):
+    """By an equation, or by a change of the text, which is run."""
+    if operator in ("learned power", "instance norm"):
+        pytest.importorskip("torch")
+    read_back = homework_edits.read_edits(operator, FEW, seed=1)
+    assert len(read_back) == FEW
+    assert not any(edit.false for edit in read_back), read_back
+    assert sum(edit.is_exact for edit in read_back) >= FEW - 1, read_back
 
 
 @pytest.mark.parametrize(("name", "function"), homework_variants.RIGHT)
@@ -86,6 +106,41 @@ def test_an_equation_and_what_was_believed(name):
     shown = read(task.reads, task.entry, text, {"dx", "dw", "db"})
     assert [each.misconception for each in shown] == keys
     assert shown[0].implemented == equation and shown[0].difference
+
+
+MEAN = "mean = tl.sum(p, axis=1) / N"
+RSTD = "rstd = 1 / tl.sqrt(tl.sum(q * q, axis=1) / N + EPS)"
+Q = "q = tl.where(mask, p - mean[:, None], 0)"
+# {edit of a kernel: (task, one of its equations)}
+OF_KERNELS = {
+    (RSTD, "rstd = 1 / tl.sqrt(EPS)"): (
+        "addnorm-forward",
+        "y = bias + weight * x_hat, rstd = 1 / sqrt(eps)",
+    ),
+    (MEAN, "mean = tl.sum(p, axis=1)"): (
+        "addnorm-forward",
+        "mean = sum(residual) + sum(x)",
+    ),
+    (Q, "q = tl.where(mask, p / mean[:, None], 0)"): (
+        "addnorm-forward",
+        "y = bias + rstd * weight * residual_out / mean,"
+        " rstd = 1 / sqrt(1 + eps + 1 / mean**2 * mean(q**2))",
+    ),
+    ("- x_hat * c1[:, None])", "- x_hat / c1[:, None])"): (
+        "addnorm-backward",
+        "dx = dresidual_out + rstd * wdy - N * rstd * x_hat / sum(x_hat * wdy)"
+        " - rstd * mean(wdy)",
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", OF_KERNELS)
+def test_an_equation_of_a_kernel(edit):
+    pytest.importorskip("triton")
+    task, equation = OF_KERNELS[edit]
+    subject = homework_edits.Kernels(task)
+    said = subject.said(edited(subject.solution, [edit], task))
+    assert equation in {diagnosis.implemented for diagnosis in said}, said
 
 
 def test_what_takes_too_long_is_not_read():

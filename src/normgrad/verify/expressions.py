@@ -325,7 +325,7 @@ class Expressions(Walker):
         if isinstance(value, Index):
             counted = self.sums.running.counted(value.e)
             moving = {*self.places.loops, *PIDS, *LANES.values()}
-            if value.axes or moving & counted.inside.free_symbols:
+            if {*value.axes} - {"1"} or moving & counted.inside.free_symbols:
                 raise NotRead("an index is used as a floating-point number")
             return replace(counted, integer=True)
         raise NotRead("what is no number is used as one")
@@ -434,6 +434,8 @@ class Expressions(Walker):
             elif isinstance(cut, ast.Slice) and not (
                 cut.lower or cut.upper or cut.step
             ):
+                if not value.axes:  # Triton leaves a scalar as it is
+                    continue
                 if not left:
                     raise NotRead("a subscript of more axes than the tile has")
                 axes.append(left.pop(0))

@@ -8,7 +8,7 @@ from ...checks.finite_difference import directional, inner
 from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, unit_roundoff
 from ..messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong, compare, largest
 from ..named import named
-from ..reading.operators import missing_path, readings
+from ..reading.operators import explained, readings
 from .operator import Operator
 
 SEEDS = 3
@@ -139,7 +139,7 @@ def _compared(exam, choose) -> str:
                 wrong.append(_where(grads[name], expected, bound, name, claimed, slope))
                 found += _exchanged(grads, expected, bound, name)
                 found += _multiple(grads[name], expected, bound, name)
-                found = found or missing_path(operator, inputs, dy, grads, name)
+                found += explained(operator, inputs, dy, grads, name, found)
             errors.append((error, slope.tolerance))
         if wrong:
             words = f"{INPUTS}drawn by your inputs. {' '.join(wrong)}"
@@ -184,17 +184,15 @@ def _multiple(gradient, expected, bound, name) -> list:
     if not np.max(bound, initial=0) < SHARP * size:
         return []
     times = round(inner(gradient, expected) / inner(expected, expected), 6)
-    if (
-        abs(times - 1) < SHARP
-        or not (np.abs(gradient - times * expected) <= SHARP * size).all()
-    ):
+    error = np.abs(gradient - times * expected).max()
+    if abs(times - 1) < SHARP or not error <= SHARP * size * (abs(times) or 1):
         return []
     key = {0.0: "zero", -1.0: "negated"}.get(times, "constant-factor")
     if (
         key == "constant-factor" and gradient.size < FEW
     ):  # of few entries it may be by chance
         return []
-    title = f"The gradient for {name} is {times:g} times what is needed"
+    title = f"The gradient for {name} is {times or 0:g} times what is needed"
     return [named(key, title=title)]
 
 

@@ -15,5 +15,6 @@ task is read, and `tasks.read(reads, entry, program, wrong)` is all of this for 
 contract has found wrong.
 
 Where no equation names a mistake, `kinds` tells by which inputs come out right (their shapes, their digits), and of an
-operator of the student's own `operators.missing_path` by which value of its forward the gradient takes for a constant.
+operator of the student's own `operators.explained` by what the gradient takes for a constant, or by a change of its
+text with which it is right.
 """

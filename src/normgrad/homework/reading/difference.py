@@ -10,7 +10,7 @@ from itertools import permutations, product
 from sympy import Expr, S, cancel
 
 from ...symbolic.symbols import M, N
-from .terms import Factors, Term, Total, abs_of
+from .terms import Factors, Term, Total, abs_of, is_opaque
 
 # what one more term costs that is missing or added, beside one edit of a term
 UNPAIRED, MOST_EDITS, MOST_TERMS = 2, 3, 6
@@ -108,7 +108,7 @@ def slot(output: str, term: Term) -> str:
         return output
     if not term.sums:
         return "wdy"
-    return "c1" if flat["x_hat"] or flat["x"] else "c2"
+    return "c1" if flat["x_hat"] or flat["x"] or flat["residual_out"] else "c2"
 
 
 def _paired(extra, missing, compare):
@@ -151,9 +151,13 @@ def _in_all(findings, right):
 
 
 def edits(yours: Term, right: Term) -> list[Edit] | None:
-    """What leads from the right term to yours; None where that is too much."""
+    """What leads from the right term to yours; None where that is too much, or they have no factor in common."""
+    if is_opaque([yours]):
+        return None
     steps: list[Edit] = []
     yours = _without_x(yours, right, steps)
+    if yours.flat and not {*yours.flat} & {*right.flat}:
+        return None
     ratio = unsigned_ratio(yours, right, steps)
     mine, own = yours.sums, right.sums
     change = Counter(yours.flat)
@@ -169,9 +173,9 @@ def edits(yours: Term, right: Term) -> list[Edit] | None:
             ratio = S.One
     elif not change and (yours.outer, mine) != (right.outer, own):
         steps += _moved(yours, right)
-    for name, n in sorted(change.items()):
+    for name in sorted(change):
         where = "" if not own or not same else _where(name, yours, right)
-        steps.append(_of_power(name, n, where))
+        steps.append(_of_power(name, yours.flat[name], right.flat[name], where))
     if ratio != 1:
         steps.append(of_ratio(ratio, yours, right))
     return steps if len(steps) <= MOST_EDITS else None
@@ -187,25 +191,26 @@ def unsigned_ratio(yours: Term, right: Term, steps: list[Edit]) -> Expr:
 
 def _without_x(yours, right, steps):
     """Your term with x_hat for x, where the right one has x_hat in its place; what that means is noted."""
-    if not yours.flat["x"] or right.flat["x"]:
+    x = "x" if yours.flat["x"] else "residual_out"
+    count = yours.flat[x]
+    if not count or right.flat[x] or not right.flat["x_hat"]:
         return yours
     short = yours.flat["rstd"] - right.flat["rstd"]
-    count = yours.flat["x"]
     if short == 0:
-        steps.append(Edit("x for x_hat", "x stands for x_hat"))
+        steps.append(Edit("x for x_hat", f"{x} stands for x_hat"))
     else:
-        steps.append(Edit("not centred", "x is not centred"))
+        steps.append(Edit("not centred", f"{x} is not centred"))
     outer = yours.outer.counted
     x_hats, sums = Counter(), []
     for total in yours.sums:
         body = total.body.counted
-        body["x_hat"] += body.pop("x", 0)
+        body["x_hat"] += body.pop(x, 0)
         rows = "rows" in total.axes
         if rows and short:
-            body["rstd"] -= total.body.counted["x"]
+            body["rstd"] -= total.body.counted[x]
         sums.append(Total(total.axes, Factors.of(body)))
-        x_hats["rows"] += rows * total.body.counted["x"]
-    outer["x_hat"] += outer.pop("x", 0)
+        x_hats["rows"] += rows * total.body.counted[x]
+    outer["x_hat"] += outer.pop(x, 0)
     if short:
         outer["rstd"] -= count - x_hats["rows"]
     return Term(yours.coefficient, Factors.of(outer), tuple(sorted(sums)))
@@ -240,10 +245,15 @@ def _where(name, yours, right):
     return " before the sum" if outside else " within the sum"
 
 
-def _of_power(name, n, where):
-    times = "" if abs(n) == 1 else f" {abs(n)} times"
-    words = f"{name} is {'missing' if n < 0 else 'too many'}{times}{where}"
-    if name == "rstd":
+def _of_power(name, yours, right, where):
+    """The edit of a factor. Args: yours, right: the power that it has"""
+    n = yours - right
+    change, does = n, "is missing" if n < 0 else "is too many"
+    if yours < 0 <= right:
+        change, does = yours, "divides it"
+    times = "" if abs(change) == 1 else f" {abs(change)} times"
+    words = f"{name} {does}{times}{where}"
+    if name == "rstd":  # x_hat brings one, too
         words = POWERS_OF_RSTD.get(n, words)
     return Edit(f"{name} {n:+}", words)
 
@@ -256,5 +266,11 @@ def of_ratio(ratio: Expr, yours: Term, right: Term) -> Edit:
         return Edit("number", words)
     for value, (key, words) in RATIOS.items():
         if cancel(ratio / value) == 1:
+            if "mean" in words and _means(yours) == _means(right):
+                words = f"it is multiplied by {key}"
             return Edit(f"factor {key}", words)
     return Edit(f"factor {ratio}", f"it is multiplied by {abs_of(ratio)}")
+
+
+def _means(term):
+    return str(term).count("mean(")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import product
 
 from sympy import (
     Abs,
@@ -16,8 +17,10 @@ from sympy import (
     Pow,
     S,
     Sum,
+    cancel,
     evaluate,
     expand,
+    sqrt,
 )
 
 from ...symbolic.normal_form import as_powers, nf
@@ -28,7 +31,7 @@ from ...verify.definitions import Norm
 from ...verify.difference import MEAN, RSTD, X_HAT, P, X, field_terms
 from ...verify.verdict import REFUTED, Verdict
 from .difference import Edit, Finding, differences
-from .terms import Factors, Term, terms_of, written
+from .terms import Term, terms_of, written
 
 Q = tensor("q", M, N)
 CANNOT = (NotImplementedError, OutOfPatience, TypeError, ValueError)
@@ -39,7 +42,7 @@ OF_THE_ROOT = {
     "absolute": "sizes stand for squares, without a root",
     "eps outside": "eps stands outside of the root",
 }
-LONGEST = 200  # characters of an equation that is still read by a person
+LONGEST = 300  # characters of an equation that is still read by a person
 
 
 @dataclass
@@ -79,22 +82,23 @@ def _equation(output, stored, definitions, root):
     Args:  root: the same of an output before
     """
     head = definitions.outputs[output]
-    right = terms_of(field_terms(head, definitions))
-    yours = _in_fewest_terms(stored, definitions, root)
-    own = None
-    if output == "rstd" or output == "y" and is_opaque(yours):
-        own = _own_rstd(output, stored, definitions)
-    if own is None:
+    if output in ("residual_out", "mean"):
+        yours, right = (_terms(definitions.defs.unfold(e)) for e in (stored, head))
         return _of_terms(output, yours, right), None
-    under = _right_root(definitions)
-    text, findings = _of_root(own, under)
+    right = terms_of(field_terms(head, definitions))
+    parts = field_terms(stored, definitions, root)
+    equation, own = None, None
     if output == "rstd":
-        equation = Equation(output, text, f"1 / sqrt({written(under)})", findings)
-    else:
-        equation = _of_terms(output, [_with_rstd(term) for term in yours], right)
-        equation.yours += f", rstd = {text}"
-        equation.right += f", rstd = 1 / sqrt({written(under)})"
-        equation.findings = findings + equation.findings
+        own = _in_the_row(Add(*field_terms(stored, definitions)), definitions)
+        if own is not None:
+            under = _right_root(definitions)
+            text, findings = _of_root(own, under)
+            equation = Equation(output, text, _rstd(under), findings)
+    elif output == "y":
+        equation, own = _of_y(parts, right, definitions)
+    if equation is None:
+        yours = _in_fewest_terms(parts, definitions)
+        return _of_terms(output, yours, right), None
     centred = definitions.defs.body(X_HAT[i, j]) / RSTD[i]
     own = with_entries(
         own, Q, lambda row, column: centred.xreplace({i: row, j: column})
@@ -102,8 +106,34 @@ def _equation(output, stored, definitions, root):
     return equation, own
 
 
+def _of_y(parts, right, definitions):
+    """(Equation of y and of what it has for rstd, the same as an expression); None twice where it has rstd."""
+    over, row = _over_root(parts, definitions), _row(definitions)
+    if over is None:
+        return None, None
+    (root, y), under, equations = over, _right_root(definitions), []
+    for factor in _factors(root, under):
+        own = root * sqrt(factor)
+        text, findings = _of_root(own, under)
+        e = y.xreplace({RSTD[i]: RSTD[i] / sqrt(factor)})
+        e = with_entries(e, row, lambda *at: X_HAT[at] / RSTD[at[0]])
+        yours = _in_fewest_terms(Add.make_args(_expanded(e)), definitions)
+        equation = _of_terms("y", yours, right)
+        if equation.yours:
+            equation.yours += f", rstd = {text}"
+        equation.right += f", rstd = {_rstd(under)}"
+        equation.findings = findings + equation.findings
+        equations.append((equation, own))
+    return min(equations, key=lambda pair: len(pair[0].findings))
+
+
+def _rstd(under):
+    """The right rstd as text. Args: under: the terms under the right root"""
+    return f"1 / sqrt({written(under)})"
+
+
 def _of_terms(output, yours, right):
-    findings = [] if is_opaque(yours) else differences(output, yours, right)
+    findings = differences(output, yours, right)
     text, needed = written(yours), written(right)
     return Equation(output, text if len(text) <= LONGEST else "", needed, findings)
 
@@ -114,61 +144,89 @@ def with_entries(e: Expr, base: IndexedBase, change: Callable[..., Expr]) -> Exp
     return e.xreplace({part: change(*part.indices) for part in entries})
 
 
-def is_opaque(terms):
-    """Whether a term has a root, a quotient or another function in it."""
-    return any(_is_function(name) for term in terms for name in term.flat)
-
-
-def _is_function(name):
-    return "(" in name or " + " in name
-
-
-def _in_fewest_terms(stored, definitions, root):
-    """The terms of what is stored, with x where that takes fewer of them than x_hat: before sums, within, or both."""
-    e = Add(*field_terms(stored, definitions, root))
+def _in_fewest_terms(parts, definitions):
+    """The terms, with x where that takes fewer of them than x_hat: before sums, within, or both."""
+    e, x = Add(*parts), _summed(definitions)
     forms = [terms_of(Add.make_args(e))]
     if e.has(MEAN):
         places = ((True, True), (True, False), (False, True))
-        forms += [_terms(_opened(e, *place)) for place in places]
+        forms += [_terms(_opened(e, x, *place)) for place in places]
     return min(forms, key=len)
 
 
-def _opened(e, outside, within):
+def _opened(e, x, outside, within):
     """The expression with (x - mean) * rstd for x_hat outside of sums, within them, or both."""
+
+    def with_x(part):
+        return with_entries(
+            part, X_HAT, lambda *at: (x[at] - MEAN[at[0]]) * RSTD[at[0]]
+        )
+
     names = {part: tensor(f"t{k}") for k, part in enumerate(e.atoms(Sum))}
     e = e.xreplace(names)
-    e = _with_x(e) if outside else e
-    sums = {name: _with_x(part) if within else part for part, name in names.items()}
+    e = with_x(e) if outside else e
+    sums = {name: with_x(part) if within else part for part, name in names.items()}
     return e.xreplace(sums)
 
 
-def _with_x(e):
-    return with_entries(
-        e, X_HAT, lambda row, column: (X[row, column] - MEAN[row]) * RSTD[row]
-    )
+def _summed(definitions):
+    """The rows that are normalized: residual_out, or x where there is no residual."""
+    return X if definitions.defs.body(P[i, j]) == X[i, j] else P
 
 
 def _row(definitions):
     """The row that is scaled by rstd: q = x - mean, or x where the norm does not centre."""
     body = definitions.defs.body(X_HAT[i, j])
-    return Q if body.has(MEAN) else X
+    return Q if body.has(MEAN) else _summed(definitions)
 
 
-def _own_rstd(output, stored, definitions):
-    """What stands for rstd[i], as an expression in the row; None where it is rstd, or no function of the row."""
-    parts = field_terms(stored, definitions)
-    e = Add(*parts)
-    if output == "y":
-        scales = set()
-        for part in parts:
-            if part.has(X_HAT):
-                own = [f for f in Mul.make_args(part) if not f.has(j)]
-                scales.add(Mul(*own) * RSTD[i])
-        if len(scales) != 1:
+def _over_root(parts, definitions):
+    """(What stands for rstd[i] in the terms of y, but for a number; y with rstd for it), in the row's own entries.
+
+    None where it is rstd, or where there are several.
+    """
+    row, roots, terms = _row(definitions), set(), []
+    for part in parts:
+        factors = Mul.make_args(part)
+        plain = Mul(*[factor for factor in factors if not _is_root(factor)])
+        plain = with_entries(plain, X_HAT, lambda *at: row[at] * RSTD[at[0]])
+        plain, scale = _expanded(plain).as_independent(RSTD[i], as_Add=False)
+        root = _in_the_row(Mul(scale, *filter(_is_root, factors)), definitions)
+        if root is None or plain.has(RSTD):
             return None
-        e = scales.pop()
+        if root != 1:
+            roots.add(root)
+            plain = plain * RSTD[i]
+        terms.append(plain)
+    return (roots.pop(), Add(*terms)) if len(roots) == 1 else None
+
+
+def _is_root(factor):
+    """Whether a factor of a term is a root, a quotient or another function."""
+    base, power = factor.as_base_exp()
+    if factor.free_symbols <= {M, N}:
+        return False
+    return _opaque(factor) or isinstance(base, Sum) and power < 0
+
+
+def _factors(root, right):
+    """By what the square of a root is to be divided, so that one of the terms under it is that of the right one.
+
+    Args:  right: the terms under the right root
+    """
+    square = _expanded(1 / root**2)
+    factors = []
+    if not _opaque(square):
+        for term, own in product(_terms(square), right):
+            if term.product == own.product or term.sums == own.sums != ():
+                factors.append(cancel(term.coefficient / own.coefficient))
+    return [*factors, S.One]
+
+
+def _in_the_row(e, definitions):
+    """A function of a row in the row's own entries; None where it is none."""
     row, positive = _row(definitions), {Abs(RSTD[i]): RSTD[i]}
-    e = with_entries(e, X_HAT, lambda *at: row[at] * RSTD[i])
+    e = with_entries(e, X_HAT, lambda *at: row[at] * RSTD[at[0]])
     for _ in range(2):
         e = as_powers(nf(e.xreplace(positive))).xreplace(positive)
     if e.has(RSTD):  # within a quotient it cancels only upside down
@@ -241,15 +299,6 @@ def _of_kind(key, right):
 
 def _text(e):
     return written(_terms(e))
-
-
-def _with_rstd(term):
-    """Your term with rstd in the place of your own root."""
-    powers = [(name, n) for name, n in term.outer.powers if not _is_function(name)]
-    if len(powers) == len(term.outer.powers):
-        return term
-    kept = [(name, n) for name, n in powers if name != "rstd"]
-    return Term(S.One, Factors(tuple(kept)), term.sums)
 
 
 def sums_squares_of_x(stored) -> bool:

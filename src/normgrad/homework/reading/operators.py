@@ -10,13 +10,18 @@ import numpy as np
 from ...mistakes.table import UNKNOWN
 from ..named import Diagnosis, named
 from ..sandbox.student import Given, Request
-from . import held
+from . import held, nearest
 from .child import in_child
 
 SECONDS = 5
 WAYS, NEAR = 3, 1e-6  # directions, and how near differences of four points come
+SEARCH = 2.0  # seconds of the processor for a change of the text
 LONGEST = 300  # characters of an expression that is still read by a person
 HINT = "Both were read from your text. Which step of forward does the difference leave out, or take twice?"
+CHANGED = (
+    "Found by trying, with the inputs that yours draws. Forward and backward agree then; which of the two was meant "
+    "otherwise is yours to say."
+)
 
 
 def readings(program, inputs) -> list[Diagnosis]:
@@ -30,20 +35,40 @@ def readings(program, inputs) -> list[Diagnosis]:
     return in_child(lambda: _read(program, roles, inputs.library))
 
 
-def missing_path(operator, inputs, dy, grads, name) -> list[Diagnosis]:
-    """What a gradient takes for a constant: it is that of forward while one value, or two, are held.
+def explained(operator, inputs, dy, grads, name, named_already) -> list[Diagnosis]:
+    """What a wrong gradient takes for a constant, and a change of the text with which it is right.
 
     Args:  operator: of the student; grads: its gradients; name: of the input whose gradient is wrong
+           named_already: what the numbers tell: a path is looked for without it, a change where nothing is swapped
     """
+    if not named_already:
+        diagnoses = _missing_path(operator, inputs, dy, grads, name)
+        return diagnoses or _change(operator, inputs, dy, name)
+    if "results-swapped" in {own.misconception for own in named_already}:
+        return []
+    return _change(operator, inputs, dy, name)
+
+
+def _asked(operator, inputs, arrays, module, options):
+    """The outcome of a module's function of its own name with the student's operator and arrays."""
+    arguments = []
+    for key, array in arrays.items():
+        arguments.append(Given(key, array, kind=inputs.library))
+    options |= {
+        "source": getsource(module),
+        "run": module.__name__.rpartition(".")[2],
+        "ways": WAYS,
+    }
+    request = Request("program", tuple(arguments), options)
+    return operator.exam.student.call(operator.exam.task.entry, request)
+
+
+def _missing_path(operator, inputs, dy, grads, name):
+    """What a gradient takes for a constant: it is that of forward while one value, or two, are held."""
     arrays = {"dy": dy, **inputs.arrays}
     ways = [operator.like(inputs.arrays[name]) for _ in range(WAYS)]
     arrays |= {f"way {k}": way for k, way in enumerate(ways)}
-    kind = inputs.library
-    inputs_given = tuple(Given(key, array, kind=kind) for key, array in arrays.items())
-    options = {"source": getsource(held), "run": "held", "moved": name, "ways": WAYS}
-    outcome = operator.exam.student.call(
-        operator.exam.task.entry, Request("program", inputs_given, options)
-    )
+    outcome = _asked(operator, inputs, arrays, held, {"moved": name})
     if outcome.values is None:
         return []
     slopes = outcome.values[0].numbers
@@ -63,6 +88,37 @@ def missing_path(operator, inputs, dy, grads, name) -> list[Diagnosis]:
     return []
 
 
+def _change(operator, inputs, dy, name):
+    """A change of one place of the text with which the gradient for an input is right."""
+    arrays = {"dy": dy, **inputs.arrays}
+    for key, array in inputs.arrays.items():
+        for k in range(WAYS):
+            arrays[f"way {k} of {key}"] = operator.like(array)
+    options = {
+        "moved": name,
+        "inputs": list(inputs.arrays),
+        "near": NEAR,
+        "points": held.POINTS,
+        "step": held.STEP,
+        "seconds": SEARCH,
+    }
+    facts = _asked(operator, inputs, arrays, nearest, options).facts
+    if "line" not in facts:
+        return []
+    title = f"The gradient for {name} is right with one change of line {facts['line']}"
+    words = f"{facts['part']} stands where {facts['right']} makes the gradient right"
+    return [
+        Diagnosis(
+            UNKNOWN,
+            title,
+            CHANGED,
+            implemented=facts["old"],
+            right=facts["new"],
+            difference=words,
+        )
+    ]
+
+
 def _roles(arrays) -> list[str] | None:
     """What each input is: a matrix, a number for each column or for each row; None for what is none of them."""
     shapes = {array.shape for array in arrays if array.ndim == 2}
@@ -77,7 +133,7 @@ def _roles(arrays) -> list[str] | None:
 def _read(program, roles, library):
     from ...symbolic.proof import lettered
     from ...verify.functions import parameters_of
-    from ...verify.programs import verify_function
+    from ...verify.programs import gradient_of, verify_function
     from ...verify.verdict import REFUTED
 
     if isinstance(program, str):
@@ -85,10 +141,12 @@ def _read(program, roles, library):
         forward, backward = (text, "forward"), (text, "backward")
     else:
         forward, backward = (program.forward, ""), (program.backward, "")
-    names = parameters_of(*forward)[0] + parameters_of(*backward)[0][1:]
+    inputs = parameters_of(*forward)[0]
+    names = inputs + parameters_of(*backward)[0][1:]
     verdict = verify_function(
         backward[0],
         forward,
+        [gradient_of(name, ()) for name in inputs],
         library=library,
         name=backward[1],
         seconds=SECONDS,

@@ -14,9 +14,9 @@ from ...verify.programs import entry, input_of
 from ..named import Diagnosis, named
 from .beliefs import MOST_SAID, UNNAMED, belief
 from .difference import differences
-from .equations import LONGEST, Q, is_opaque, sums_squares_of_x, with_entries
+from .equations import LONGEST, Q, sums_squares_of_x, with_entries
 from .letters import normal
-from .terms import terms_of, written
+from .terms import is_opaque, terms_of, written
 
 N1, N2, MEAN1, MEAN2, COUNT, D = (
     tensor(name, M)[i] for name in ("n1", "n2", "mean1", "mean2", "n", "d")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from sympy import Expr, Indexed, Mul, S, Sum, cancel
+from sympy import Add, Expr, Indexed, Mul, S, Sum, cancel
 
 from ...symbolic.proof import lettered
 from ...symbolic.symbols import M, N, i, j
@@ -108,7 +108,8 @@ def _product(factors):
     above, below = [], []
     for name in names:
         power = powers[name]
-        text = name if abs(power) == 1 else f"{name}**{abs(power)}"
+        text = f"({name})" if set("+-") & set(name) else name
+        text = text if abs(power) == 1 else f"{text}**{abs(power)}"
         (above if power > 0 else below).append(text)
     return " * ".join(above or ["1"]) + "".join(f" / {text}" for text in below)
 
@@ -116,6 +117,11 @@ def _product(factors):
 def written(terms: Iterable[Term]) -> str:
     """A sum of terms as text; 0 without one."""
     return " + ".join(map(str, terms)).replace("+ -", "- ") or "0"
+
+
+def is_opaque(terms: Iterable[Term]) -> bool:
+    """Whether a term has a root, a quotient or another function in it."""
+    return any(set("(+-") & set(name) for term in terms for name in term.flat)
 
 
 def terms_of(parts: Iterable[Expr], letters: bool = False) -> list[Term]:
@@ -144,10 +150,17 @@ def _term(e, letters):
         elif isinstance(base, Sum) and power.is_Integer and power > 0:
             sums += [_total(base, letters)] * int(power)
         elif power.is_Integer:
-            outer[_name(base, (), "", letters)] += int(power)
+            outer[_factor(base, letters)] += int(power)
         else:
             outer[lettered(factor)[0]] += 1
     return Term(coefficient, Factors.of(outer), tuple(sorted(sums)))
+
+
+def _factor(e, letters):
+    """The name of a factor before a sum, that of a sum in a divisor, too."""
+    if letters or not isinstance(e, Add | Sum):
+        return _name(e, (), "", letters)
+    return written(terms_of(e.args if isinstance(e, Add) else [e]))
 
 
 def _total(e, letters):
