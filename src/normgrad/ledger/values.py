@@ -35,7 +35,7 @@ class Values:
         with evaluate(False):  # of a tensor, which is real, SymPy takes no part
             e = self._in_arrays(e)
         letters = sorted(free_letters(e), key=str)
-        code = ArrayCode(NUMPY, letters, self.ranges).code(e)
+        code = ArrayCode(NUMPY, letters, self.ranges).doprint(e)
         value = eval(code, self.scope | self.sizes)  # noqa: S307 - the code was written by the line above
         shape = [self.sizes[str(self.ranges[letter])] for letter in letters]
         return np.broadcast_to(value, shape)
