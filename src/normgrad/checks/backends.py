@@ -14,7 +14,7 @@ import numpy as np
 from .. import numpy_ref
 from ..spec import NormSpec
 from . import cases
-from .cases import ARRAYS, MATRICES, Case
+from .cases import ARRAYS, MATRICES, VECTORS, Case, changed
 from .tolerance import Dtypes, promoted
 
 if TYPE_CHECKING:
@@ -37,37 +37,26 @@ class Outcome:
     dw: np.ndarray | None
     db: np.ndarray | None
 
-    def of_head(self, head: int, heads: int) -> Outcome:
-        """What belongs to one head: its rows, and its row of dw and db."""
-        index = dict.fromkeys(OUTPUTS, slice(head, None, heads))
-        index |= {"dw": head, "db": head}
-        arrays = {name: getattr(self, name) for name in OUTPUTS}
-        return Outcome(
-            **{
-                name: None if array is None else array[index[name]]
-                for name, array in arrays.items()
-            }
-        )
-
 
 def _arrays(case: Case, convert) -> dict:
-    arrays = {}
-    for name in ARRAYS:
-        array = getattr(case, name)
-        if array is not None and case.lead is not None and name in MATRICES:
+    def with_lead(name, array):
+        if case.lead is not None and name in MATRICES:
             array = array.reshape(*case.lead, array.shape[-1])
-        arrays[name] = None if array is None else convert(name, array)
-    return arrays
+        return convert(name, array)
+
+    return changed(case, ARRAYS, with_lead)
 
 
 def _in_rows(case: Case, *outputs) -> Outcome:
     """The outputs of a backend in float64, with the leading axes as one."""
-    arrays = [None if t is None else t.astype(np.float64) for t in outputs]
-    if case.lead is not None:
-        arrays[:4] = [
-            None if t is None else t.reshape(case.x.shape) for t in arrays[:4]
-        ]
-    return Outcome(*arrays)
+
+    def in_rows(name, array):
+        array = array.astype(np.float64)
+        if case.lead is None or name in VECTORS:
+            return array
+        return array.reshape(case.x.shape)
+
+    return Outcome(**changed(Outcome(*outputs), OUTPUTS, in_rows))
 
 
 def _repeats(case, name):

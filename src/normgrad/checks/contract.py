@@ -13,7 +13,7 @@ import numpy as np
 from .. import numpy_ref
 from ..spec import NormSpec
 from .backends import INPUTS, OUTPUTS, Backend, Name, Outcome, get
-from .cases import MATRICES, Case
+from .cases import MATRICES, Case, of_head
 from .finite_difference import directional, inner
 from .tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, factor, unit_roundoff
 
@@ -215,7 +215,9 @@ def compared(
     """
     dtypes, worst = Dtypes.of(dtype), {}
     for head, part in enumerate(case.by_head()):
-        results = outcome if case.heads is None else outcome.of_head(head, case.heads)
+        results = outcome
+        if case.heads is not None:
+            results = Outcome(**of_head(outcome, head, case.heads, OUTPUTS))
         limits = _limits(results, part, spec, dtypes, restored, corrected)
         for name in OUTPUTS:
             source = GRADIENT_OF.get(name)
@@ -263,12 +265,13 @@ def check_differences(
     Raises:   AssertionError with both slopes and the tolerance
     """
     backend = get(backend)
-    names = [name for name in INPUTS if getattr(case, name) is not None]
-    inputs = [getattr(case, name) for name in names]
+    inputs = {name: getattr(case, name) for name in INPUTS}
+    inputs = {name: array for name, array in inputs.items() if array is not None}
     spread = case.x - (case.x.mean(-1, keepdims=True) if spec.center else 0)
     scale = np.sqrt((spread * spread).mean(-1, keepdims=True))
-    direction = [rng.standard_normal(a.shape) * (scale if name in MATRICES else 1)
-                 for name, a in zip(names, inputs, strict=True)]  # fmt: skip
+    direction = {name: rng.standard_normal(a.shape) for name, a in inputs.items()}
+    for name in direction.keys() & MATRICES:
+        direction[name] *= scale
 
     # A row far from 0 loses digits when its mean is subtracted: y is as uncertain as a term of size max|p| rstd w.
     saved = numpy_ref.forward(case.exact_sum, spec=spec.replace(weight_offset=0.0))
@@ -279,7 +282,7 @@ def check_differences(
     lost = lost * np.abs(factor(weight, case.x.shape[-1], spec))
 
     def loss(*arrays):
-        moved = dict(zip(names, arrays, strict=True))
+        moved = dict(zip(inputs, arrays, strict=True))
         value, size = 0.0, inner(np.abs(case.dy), lost)
         cotangents = case.dy, case.dresidual_out
         outputs = backend.forward(case, moved, spec)
@@ -289,11 +292,11 @@ def check_differences(
                 size += inner(np.abs(cotangent), np.abs(output))
         return value, size
 
-    slope = directional(loss, inputs, direction)
+    slope = directional(loss, [*inputs.values()], [*direction.values()])
     outcome = backend.run(case, spec, "float64")
-    grads = {name: getattr(outcome, output) for output, name in GRADIENT_OF.items()}
     claimed = sum(
-        inner(grads[name], v) for name, v in zip(names, direction, strict=True)
+        inner(getattr(outcome, output), direction.get(name))
+        for output, name in GRADIENT_OF.items()
     )
     error = abs(claimed - slope.value)
     if not error <= slope.tolerance:

@@ -72,8 +72,7 @@ def taken(e: Expr, defs: Defs) -> Expr:
 
     def local(node):
         f, v = node.args[:2]
-        body = defs.body(f) if f in defs else f
-        return resolve(Partial(body, v))
+        return resolve(Partial(defs.opened(f), v))
 
     return everywhere(e, Local, local)
 
@@ -104,10 +103,7 @@ def _ways(left, right, claim):
 
 def _through_names(e, defs):
     """Whether a derivative in e goes through a defined quantity."""
-    bodies = [
-        defs.body(node.args[0]) if node.args[0] in defs else node.args[0]
-        for node in e.atoms(Partial)
-    ]
+    bodies = [defs.opened(node.args[0]) for node in e.atoms(Partial)]
     parts = set().union(*[body.atoms(Indexed, Symbol) for body in bodies])
     return any(part in defs for part in parts)
 

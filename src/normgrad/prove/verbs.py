@@ -49,8 +49,7 @@ def local(f: Expr, v: Expr) -> Expr:
     claim = Claim()
     with in_one_line(), evaluate(True):
         f, v = claim.read("f", f), claim.read("v", v)
-        body = claim.defs.body(f) if f in claim.defs else f
-        return contract(claim.back(resolve(Local(body, v))))
+        return contract(claim.back(resolve(Local(claim.defs.opened(f), v))))
 
 
 def unfold(e: Expr, *names: Symbol | IndexedBase) -> Expr:

@@ -153,8 +153,7 @@ class Verdict:
         with evaluate(True):
             # a name by itself says nothing of what it differs in
             left, right = (
-                defs.body(line.shown) if line.shown in defs else line.shown
-                for line in self.steps[self.step - 1]
+                defs.opened(line.shown) for line in self.steps[self.step - 1]
             )
             return in_short(left - right, defs)
 

@@ -54,7 +54,7 @@ class BrowserCode(Code):
         return str(e.base.label) + "".join(places)
 
     def _print_KroneckerDelta(self, e):
-        first, second = map(self._print, e.args[:2])
+        first, second = map(self._print, e.indices)
         return f"({first} === {second} ? 1 : 0)"
 
     def _print_Sum(self, e):

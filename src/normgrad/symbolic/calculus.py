@@ -103,12 +103,11 @@ def resolve(e: Expr) -> Expr:
 def free_letters(e: Expr) -> set[Symbol]:
     """The index letters of e that no sum and no maximum around them binds."""
     if isinstance(e, Sum):
-        return free_letters(e.function) - {limit[0] for limit in e.limits}
+        return free_letters(e.function) - set(e.variables)
     if isinstance(e, Largest):
         return free_letters(e.args[0]) - {e.args[1]}
     if isinstance(e, Indexed | KroneckerDelta):
-        letters = e.indices if isinstance(e, Indexed) else e.args[:2]
-        return {letter for letter in letters if letter.is_Symbol}
+        return {letter for letter in e.indices if letter.is_Symbol}
     return set().union(*map(free_letters, e.args))
 
 
@@ -146,21 +145,21 @@ def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
             assign(letter, last, e)
             waiting.append(body)
         elif isinstance(e, Indexed | KroneckerDelta):
-            letters = e.indices if isinstance(e, Indexed) else e.args[:2]
-            if not all(letter.is_Symbol for letter in letters):
+            if not all(letter.is_Symbol for letter in e.indices):
                 raise RangeError(f"{e}: an index is a letter")
             if isinstance(e, KroneckerDelta):
-                deltas.add(letters)
+                deltas.add(e.indices)
                 continue
             shape = e.base.shape or ()
             if shapes.setdefault(str(e.base.label), shape) != shape:
                 raise RangeError(
                     f"{e.base}: has the shape {shape} and the shape {shapes[str(e.base.label)]}"
                 )
-            for letter, size in zip(letters, shape, strict=bool(shape)):
+            for letter, size in zip(e.indices, shape, strict=bool(shape)):
                 assign(letter, size, e)
+        elif e.is_Symbol:
+            numbers.add(e)
         else:
-            numbers |= {e} if e.is_Symbol else set()
             waiting += e.args
     for _ in deltas:
         for pair in deltas:

@@ -161,7 +161,7 @@ class ArrayCode(Code):
         return self._place(str(e.base.label), list(e.indices))
 
     def _print_KroneckerDelta(self, e):
-        i, k = e.args[:2]
+        i, k = e.indices
         return self._place(f"{self.words['module']}.eye({self.ranges[i]})", [i, k])
 
     def _print_Sum(self, e):

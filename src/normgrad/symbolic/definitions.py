@@ -25,8 +25,8 @@ def numbered(e: Expr, depth: int = 0) -> Expr:
     """The expression with its bound letters numbered from outside in, so that equal lines are equal objects."""
     if isinstance(e, Sum):
         letters = {
-            limit[0]: Symbol(f"{depth + level}", integer=True)
-            for level, limit in enumerate(e.limits)
+            letter: Symbol(str(level), integer=True)
+            for level, letter in enumerate(e.variables, start=depth)
         }
         limits = [(letters[letter], first, last) for letter, first, last in e.limits]
         return Sum(
@@ -61,11 +61,10 @@ class Defs:
             )
         name = name_of(head)
         if name in self._lines:
-            if self._lines[name][0] == head and numbered(
-                self._lines[name][1]
-            ) == numbered(e):
+            before, formula = self._lines[name]
+            if before == head and numbered(formula) == numbered(e):
                 return  # a cell that is run again
-            raise ValueError(f"{head}: defined already as {self._lines[name][1]}")
+            raise ValueError(f"{head}: defined already as {formula}")
         if any(name in names_in(side) for side in (e, *[line[1] for line in self])):
             raise ValueError(f"{head}: used before it is defined")
         letters = set(indices_of(head))
@@ -93,8 +92,8 @@ class Defs:
     def without(self, e: Expr) -> Defs:
         """The same lines but that of a name, which is an input then."""
         kept = Defs()
-        name = name_of(e)
-        kept._lines = {key: line for key, line in self._lines.items() if key != name}
+        kept._lines = self._lines.copy()
+        kept._lines.pop(name_of(e), None)
         return kept
 
     def line(self, e: Expr) -> tuple[Expr, Expr]:
@@ -119,6 +118,22 @@ class Defs:
         head, expression = self.line(e)
         letters = zip(indices_of(head), indices_of(e), strict=True)
         return rename_bound(expression).xreplace(dict(letters))
+
+    def opened(self, e: Expr) -> Expr:
+        """The body of a defined name; another expression as it is."""
+        return self.body(e) if e in self else e
+
+    def opened_for(self, local: Local) -> Expr:
+        """The formula that a `Local` differentiates.
+
+        Raises:  ValueError where the formula holds a derivative
+        """
+        formula = self.opened(local.args[0])
+        if formula.has(Partial, Local):
+            raise ValueError(
+                f"{local}: its formula holds a derivative, in which nothing can be held fixed"
+            )
+        return formula
 
     def local(self, f: Expr, v: Expr) -> Local:
         """`Local(f, v)` for a defined name f, with the intermediates that it holds fixed, read off f's definition."""
@@ -174,23 +189,17 @@ class Defs:
         both, (the formula, what varies) is appended to `formulas`.
         """
         e = sympify(e)
-        if isinstance(e, Sum) and not all(limit[0].is_Dummy for limit in e.limits):
+        if isinstance(e, Sum) and not all(letter.is_Dummy for letter in e.variables):
             # a definition that is put in may have the letter of this sum free
             e = rename_bound(e)
-        formula = None
-        if isinstance(e, Partial):
-            f, v = e.args
-            if v not in self:
-                return Partial(self.unfold(f, None, formulas), v)
-            formula = self.without(v).unfold(f, None, formulas)
-        if isinstance(e, Local):
+        if isinstance(e, Partial | Local):
             f, v = e.args[:2]
-            formula = self.body(f) if f in self else f
-            if formula.has(Partial, Local):
-                raise ValueError(
-                    f"{e}: its formula holds a derivative, in which nothing can be held fixed"
-                )
-        if formula is not None:
+            if isinstance(e, Local):
+                formula = self.opened_for(e)
+            else:
+                formula = self.without(v).unfold(f, None, formulas)
+                if v not in self:
+                    return Partial(formula, v)
             if formulas is not None:
                 formulas.append((formula, v))
             return self.unfold(D(formula, v), only, formulas)

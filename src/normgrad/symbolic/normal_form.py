@@ -83,7 +83,7 @@ def _generator(e):
     if isinstance(e, Root | Reciprocal):
         exponent = S.Half if isinstance(e, Root) else S.NegativeOne
         return power(_nf(e.args[0]), exponent)
-    fresh = {limit[0]: _letter() for limit in e.limits}
+    fresh = {letter: _letter() for letter in e.variables}
     body = _nf(e.function.xreplace(fresh))
     for r, first, last in e.limits:
         body = _sum_over(body, (fresh[r], first, last))
@@ -138,7 +138,7 @@ def _contract_term(term):
         pair, exponent = factor.as_base_exp()
         if not isinstance(pair, KroneckerDelta):
             continue
-        kept, dropped = pair.args[:2]
+        kept, dropped = pair.indices
         if not all(letter.is_Symbol or letter.is_Integer for letter in (kept, dropped)):
             raise NotImplementedError(f"{pair}: a delta of a shifted index")
         if not dropped.is_Symbol:
@@ -179,8 +179,8 @@ def _bound(level):
 
 
 def _depth(e):
-    levels = {limit[0].name[1:] for part in e.atoms(Sum) for limit in part.limits}
-    return max((int(level) for level in levels if level.isdigit()), default=0)
+    letters = [letter.name for part in e.atoms(Sum) for letter in part.variables]
+    return max((int(name[1:]) for name in letters if name[1:].isdigit()), default=0)
 
 
 def _canonical_sum(factors, limit):
@@ -192,7 +192,7 @@ def _canonical_sum(factors, limit):
             body.append(factor)
             continue
         for _ in range(int(exponent)):
-            fresh = {inner[0]: _letter() for inner in base.limits}
+            fresh = {r: _letter() for r in base.variables}
             body.append(base.function.xreplace(fresh))
             limits += [(fresh[r], first, last) for r, first, last in base.limits]
     product = Mul(*body)
@@ -303,21 +303,20 @@ def _is_square(e):
     return e.is_Pow and e.exp == 2
 
 
-def _common_squares(e):
-    """The even powers that all terms of a sum share."""
-    terms = [term.as_powers_dict() for term in Add.make_args(e)]
-    shared = {
-        base: min(term.get(base, S.Zero) for term in terms)
-        for base in terms[0]
+def _lowest_powers(terms):
+    """{base: its lowest power in the terms}, of what is no number."""
+    powers = [term.as_powers_dict() for term in terms]
+    return {
+        base: min(power.get(base, S.Zero) for power in powers)
+        for base in powers[0]
         if not base.is_number
     }
-    return Mul(
-        *[
-            base ** (power - power % 2)
-            for base, power in shared.items()
-            if power.is_Integer and power > 1
-        ]
-    )
+
+
+def _common_squares(e):
+    """The even powers that all terms of a sum share."""
+    shared = _lowest_powers(Add.make_args(e)).items()
+    return Mul(*[b ** (n - n % 2) for b, n in shared if n.is_Integer and n > 1])
 
 
 def _split_factors(base, exponent):
@@ -356,12 +355,10 @@ def split_content(e: Expr) -> tuple[Expr, Expr]:
     content, numerator = (
         numerator.as_content_primitive() if numerator.is_Add else (S.One, numerator)
     )
-    terms = [term.as_powers_dict() for term in Add.make_args(numerator)]
-    monomial = S.One
-    for symbol in terms[0]:
-        if symbol.is_Symbol and symbol.is_positive:
-            monomial *= symbol ** min(term.get(symbol, 0) for term in terms)
-    monomial *= _common_exponential(Add.make_args(numerator))
+    terms = Add.make_args(numerator)
+    shared = _lowest_powers(terms).items()
+    monomial = Mul(*[b**n for b, n in shared if b.is_Symbol and b.is_positive])
+    monomial *= _common_exponential(terms)
     content = content * monomial / denominator
     if not all(_positive(factor.as_base_exp()[0]) for factor in Mul.make_args(content)):
         return S.One, e
@@ -467,18 +464,5 @@ def reduce_fraction(e: Expr) -> Expr:
     )
     if left:
         return e
-    opaque = {
-        part: Dummy(positive=True)
-        for part in sorted(_atoms(numerator) | _atoms(denominator), key=str)
-    }
-    names = {dummy: part for part, dummy in opaque.items()}
-    reduced = cancel(
-        numerator.xreplace(opaque) / denominator.xreplace(opaque)
-    ).xreplace(names)
+    reduced = cancel(numerator / denominator)
     return e if reduced.has(Root, Reciprocal) else nf(reduced)
-
-
-def _atoms(e):
-    if e.is_Symbol or isinstance(e, Function | Sum | Indexed | KroneckerDelta):
-        return {e}
-    return set().union(*map(_atoms, e.args))

@@ -125,7 +125,7 @@ def with_parts(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
 def rename_bound(e: Expr) -> Expr:
     """The expression rebuilt with a fresh letter for every bound index, so that no two letters can clash."""
     if isinstance(e, Sum):
-        fresh = {limit[0]: Dummy(limit[0].name, **INDEX) for limit in e.limits}
+        fresh = {letter: Dummy(letter.name, **INDEX) for letter in e.variables}
         return Sum(
             rename_bound(e.function).xreplace(fresh),
             *[(fresh[r], first, last) for r, first, last in e.limits],
@@ -146,7 +146,7 @@ def _lettered(e, taken, own):
     if not isinstance(e, Sum):
         return with_parts(e, lambda part: _lettered(part, taken, own))
     letters = {}
-    for bound in [limit[0] for limit in e.limits if limit[0].is_Dummy]:
+    for bound in [letter for letter in e.variables if letter.is_Dummy]:
         # r1, r2, ... are the kernel's own
         keeps = own and not bound.name[1:].isdigit()
         spellings = chain([bound.name] * keeps, "rstuv", map("r{}".format, count(1)))

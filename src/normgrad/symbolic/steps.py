@@ -90,7 +90,7 @@ def _one_level(node: Partial, defs: Defs) -> Expr:
     """A total derivative by the derivatives of what the definition is made of, each times its local derivative."""
     f, v = node.args
     defs = defs.without(v)
-    body = defs.body(f) if f in defs else rename_bound(f)
+    body = rename_bound(defs.opened(f))
     names = [name_of(head) for head, _ in defs if name_of(head) in names_in(body)]
     through = [name for name in names if _reaches(name, v, defs)]
     return Add(contracted(D(body, v)), *[_passed(body, name, v) for name in through])
@@ -178,10 +178,6 @@ def _terms(summed):
     return Add.make_args(multiply_out(summed.function))
 
 
-def _letters(summed):
-    return {limit[0] for limit in summed.limits}
-
-
 def split_terms(summed: Sum) -> Expr:
     """A sum as one sum per term, the sign in front."""
     signed = [
@@ -194,7 +190,7 @@ def split_terms(summed: Sum) -> Expr:
 def has_bound_delta(summed: Sum) -> bool:
     """Whether a delta in the sum has a summed letter, so that it can be contracted."""
     return any(
-        _letters(summed) & set(pair.args[:2])
+        not set(summed.variables).isdisjoint(pair.indices)
         for term in _terms(summed)
         for pair in term.atoms(KroneckerDelta)
     )
@@ -203,4 +199,4 @@ def has_bound_delta(summed: Sum) -> bool:
 def has_constant(summed: Sum) -> bool:
     """Whether a term of the sum has a factor without a summed letter, which can be pulled out."""
     factors = [factor for term in _terms(summed) for factor in Mul.make_args(term)]
-    return any(not factor.has_free(*_letters(summed)) for factor in factors)
+    return any(not factor.has_free(*summed.variables) for factor in factors)

@@ -7,7 +7,7 @@ SymPy's own, with respect to scalars. A claim without derivatives is also compar
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, count, product
 
@@ -75,7 +75,7 @@ class Explicit:
             body, letter, last = e.args
             return Max(*self._entries(body, indices, [(letter, 1, last)]))
         if isinstance(e, KroneckerDelta):
-            i, k = (self.entry(letter, indices) for letter in e.args[:2])
+            i, k = (self.entry(letter, indices) for letter in e.indices)
             return Integer(i == k)
         if isinstance(e, Partial):
             f, v = e.args
@@ -84,14 +84,9 @@ class Explicit:
                 writer = Explicit(self.defs.without(v), self.sizes)
             return self._slope(writer.entry(f, indices), v, indices)
         if isinstance(e, Local):
-            f, v = e.args[:2]
-            formula = self.defs.body(f) if f in self.defs else f
-            if formula.has(Partial, Local):
-                raise ValueError(
-                    f"{e}: its formula holds a derivative, in which nothing can be held fixed"
-                )
             names = Explicit(Defs(), self.sizes)
-            return self._slope(names.entry(formula, indices), v, indices)
+            formula = names.entry(self.defs.opened_for(e), indices)
+            return self._slope(formula, e.args[1], indices)
         if isinstance(e, Indexed) or e.is_Symbol:
             place = [int(self.entry(r, indices)) for r in indices_of(e)]
             return self._value(e, place)
@@ -228,22 +223,22 @@ def in_digits(sides: Sequence[Expr], digits: int) -> list[str]:
 
 def patterns(
     letters: dict[Symbol, Expr], sizes: dict[Expr, int]
-) -> Iterator[dict[Symbol, int]]:
+) -> Iterable[dict[Symbol, int]]:
     """One choice of the free indices for every way in which they can coincide.
 
     The claims look the same under a permutation of the columns, so that one choice stands for all of its kind;
     drawing indices at random instead can miss the diagonal.
     """
     names = sorted(letters, key=str)
+    pairs = [
+        pair for pair in combinations(names, 2) if len({*map(letters.get, pair)}) == 1
+    ]
+    choices = {}
     for point in product(*[range(1, sizes[letters[name]] + 1) for name in names]):
         choice = dict(zip(names, point, strict=True))
-        highest = dict.fromkeys(letters.values(), 0)
-        for name in names:
-            if choice[name] > highest[letters[name]] + 1:
-                break
-            highest[letters[name]] = max(highest[letters[name]], choice[name])
-        else:
-            yield choice
+        kind = tuple(choice[first] == choice[second] for first, second in pairs)
+        choices.setdefault(kind, choice)
+    return choices.values()
 
 
 def _sizes(expressions, columns):
@@ -293,7 +288,7 @@ def _dims(e):
     """The dimensions in an expression: its whole numbers but the letters of indices."""
     entries = e.atoms(Indexed, KroneckerDelta)
     letters = {index for entry in entries for index in entry.args}
-    letters |= {limit[0] for part in e.atoms(Sum) for limit in part.limits}
+    letters.update(*[part.variables for part in e.atoms(Sum)])
     return {symbol for symbol in e.atoms(Symbol) - letters if symbol.is_integer}
 
 

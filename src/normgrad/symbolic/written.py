@@ -19,7 +19,6 @@ what is read is what was typed.
 
 from __future__ import annotations
 
-import ast
 import re
 from keyword import iskeyword
 
@@ -288,27 +287,15 @@ def definitions_of(equation: Equation) -> list[tuple[Expr, Expr]]:
 # an equation from its entry
 
 
-class _OwnLetters(ast.NodeTransformer):
-    """Gives every sum letters of its own, where its letters are not declared. Args: scope: what is declared"""
+class _Letters(dict):
+    """What names stand for in one text; one that is not declared is the letter of a sum. Args: scope: the declared"""
 
     def __init__(self, scope):
-        self.scope = scope
+        super().__init__(scope)
+        self.letters = {}
 
-    def visit_Call(self, call):
-        if isinstance(call.func, ast.Name) and call.func.id == "Sum":
-            letters = [limit.elts[0].id for limit in call.args[1:]]
-            for letter in letters:
-                self.rename(call, letter)
-        return self.generic_visit(call)
-
-    def rename(self, call, letter):
-        if letter in self.scope:
-            return
-        own = f"{letter}#{len(self.scope)}"
-        self.scope[own] = Dummy(letter, **INDEX)
-        for node in ast.walk(call):
-            if isinstance(node, ast.Name) and node.id == letter:
-                node.id = own
+    def __missing__(self, name):
+        return self.letters.setdefault(name, Dummy(name, **INDEX))
 
 
 def _sum(body, *limits):
@@ -323,8 +310,12 @@ def _local(f, v, held=()):
 
 
 def _read(text, scope) -> Expr:
-    tree = _OwnLetters(scope).visit(ast.parse(text, mode="eval"))
-    return sympify(eval(compile(tree, text, "eval"), {"__builtins__": {}}, scope))  # noqa: S307 - the package's own text
+    names = _Letters(scope)
+    e = sympify(eval(text, {"__builtins__": {}}, names))  # noqa: S307 - the package's own text
+    for name, letter in names.letters.items():
+        if e.has_free(letter):
+            raise NameError(f"name {name!r} is neither declared nor summed over")
+    return e
 
 
 def _scope(written) -> dict:
@@ -342,7 +333,7 @@ def _scope(written) -> dict:
             else:
                 scope[text] = Symbol(name, **assumptions)
     for text, name, shape, assumptions in tensors:
-        sizes = tuple(_read(size, scope) for size in re.findall(r"\w+", shape)) or None
+        sizes = tuple(scope[size] for size in re.findall(r"\w+", shape)) or None
         scope[text] = IndexedBase(name, shape=sizes, **assumptions)
     return scope
 
