@@ -13,9 +13,9 @@ import numpy as np
 
 from .. import numpy_ref
 from ..spec import NormSpec
+from ..tolerance import Dtypes, promoted
 from . import cases
 from .cases import ARRAYS, MATRICES, VECTORS, Case, changed
-from .tolerance import Dtypes, promoted
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -13,7 +13,7 @@ from numbers import Integral
 import numpy as np
 
 from ..spec import L2_NORM, LAYER_NORM, LAYER_NORM_STD, RMS_NORM, NormSpec
-from .tolerance import Dtypes, round_to
+from ..tolerance import Dtypes, round_to
 
 ARRAYS = ("x", "weight", "bias", "residual", "dy", "dresidual_out")
 MATRICES = ("x", "residual", "dy", "dresidual_out")

@@ -12,10 +12,10 @@ import numpy as np
 
 from .. import numpy_ref
 from ..spec import NormSpec
+from ..tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, factor, unit_roundoff
 from .backends import INPUTS, OUTPUTS, Backend, Name, Outcome, get
 from .cases import MATRICES, Case, of_head
 from .finite_difference import directional, inner
-from .tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, factor, unit_roundoff
 
 GRADIENT_OF = {"dx": "x", "dresidual": "residual", "dw": "weight", "db": "bias"}
 

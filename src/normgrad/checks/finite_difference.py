@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .tolerance import unit_roundoff
+from ..tolerance import unit_roundoff
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ... import numpy_ref
 from ...checks.cases import draw
-from ...checks.tolerance import bounds
+from ...tolerance import bounds
 
 
 def within(words, output, expected, bound):

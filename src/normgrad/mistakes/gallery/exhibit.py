@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import numpy_ref
 from ...checks.backends import Outcome
-from ...checks.tolerance import accumulator, round_to
+from ...tolerance import accumulator, round_to
 
 REJECTED = (AssertionError, ArithmeticError)
 INPUTS = ("x", "residual", "weight", "bias", "dy", "dresidual_out")
