@@ -63,7 +63,7 @@ class Formula:
 
     def latex(self) -> str:
         """The formula as the body of a display."""
-        write = printer(side for line in self.lines for side in _sides(line))
+        write = printer((line.relation, line.where) for line in self.lines)
         several = len(self.lines) > 1
         lines = [self._line(line, write, several) for line in self.lines]
         return aligned(lines, r"\frac", r"\sum") if several else lines[0]
@@ -114,14 +114,6 @@ class Formula:
             left, right = abs(np.log10(abs(left / right))), np.asarray(1.0)
         left, right = np.broadcast_arrays(np.real(left), np.real(right))
         return zip(left.ravel().tolist(), right.ravel().tolist(), strict=True)
-
-
-def _sides(line):
-    return [
-        line.relation.lhs,
-        line.relation.rhs,
-        *[side for pair in line.where for side in pair],
-    ]
 
 
 def nearest(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:

@@ -185,8 +185,8 @@ class Claim:
             with evaluate(True):
                 if formula.has(Partial, Local):
                     formula = contracted(self(label.formula))
-                self.defs[self._named(label)] = formula
-            self._heads[label] = self._named(label)
+                self._heads[label] = self._named(label)
+                self.defs[self._heads[label]] = formula
         return self._heads[label]
 
     def _named(self, label):

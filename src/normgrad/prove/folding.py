@@ -15,6 +15,7 @@ from sympy import (
     Expr,
     Indexed,
     Sum,
+    Tuple,
     evaluate,
     factor,
     factor_terms,
@@ -96,7 +97,7 @@ def _input_entries(body, defs):
 def _generators(body):
     """The sums and roots of a normal form, the longest first; not those inside roots."""
     roots = body.atoms(Reciprocal, Root)
-    inside = set().union(*[root.args[0].atoms(Sum) for root in roots])
+    inside = Tuple(*[root.args[0] for root in roots]).atoms(Sum)
     return sorted(body.atoms(Sum, Root) - inside, key=_length, reverse=True)
 
 

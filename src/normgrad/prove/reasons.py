@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import combinations
 
-from sympy import Expr, Indexed, Sum, Symbol, evaluate
+from sympy import Expr, Indexed, Sum, Symbol, Tuple, evaluate
 
 from ..symbolic.calculus import resolve
 from ..symbolic.definitions import Defs
@@ -103,9 +103,8 @@ def _ways(left, right, claim):
 
 def _through_names(e, defs):
     """Whether a derivative in e goes through a defined quantity."""
-    bodies = [defs.opened(node.args[0]) for node in e.atoms(Partial)]
-    parts = set().union(*[body.atoms(Indexed, Symbol) for body in bodies])
-    return any(part in defs for part in parts)
+    bodies = Tuple(*[defs.opened(node.args[0]) for node in e.atoms(Partial)])
+    return any(part in defs for part in bodies.atoms(Indexed, Symbol))
 
 
 def _few_names(defs, *sides):

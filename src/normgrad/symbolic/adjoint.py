@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Add, Basic, Indexed, evaluate
+from sympy import Add, Basic, Indexed, Tuple, evaluate
 
 from .calculus import D, index_ranges
 from .definitions import Defs
@@ -37,8 +37,7 @@ def reverse(defs: Defs, output: Basic, cotangent: Basic) -> Defs:
     extended = Defs()
     for head, formula in lines:
         extended[head] = formula
-    names = [name for line in lines for side in line for name in names_in(side)]
-    taken = set(map(str, [*names, cotangent]))
+    taken = set(map(str, names_in(Tuple(*lines, cotangent))))
     cotangents = {output: cotangent}
     for v in [*[head for head, _ in reversed(lines[:-1])], *_inputs(lines)]:
         name = f"d{name_of(v)}"
@@ -64,7 +63,7 @@ def _passed(defs, u, v, cotangent):
 
 def _inputs(lines):
     """One entry of each indexed input, in order of appearance, with letters of the definitions for its axes."""
-    ranges = index_ranges(*[side for line in lines for side in line])
+    ranges = index_ranges(Tuple(*lines))
     defined = {name_of(head) for head, _ in lines}
     entries = [e for _, body in lines for e in sorted(body.atoms(Indexed), key=str)]
     bases = dict.fromkeys(e.base for e in entries if e.base not in defined)

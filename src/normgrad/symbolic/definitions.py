@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sympy import Basic, Dummy, Expr, Indexed, Sum, Symbol, evaluate, sympify
+from sympy import Basic, Dummy, Expr, Indexed, Sum, Symbol, Tuple, evaluate, sympify
 
 from .admission import check_expression
 from .calculus import D, free_letters, index_ranges
@@ -65,7 +65,7 @@ class Defs:
             if before == head and numbered(formula) == numbered(e):
                 return  # a cell that is run again
             raise ValueError(f"{head}: defined already as {formula}")
-        if any(name in names_in(side) for side in (e, *[line[1] for line in self])):
+        if name in names_in(Tuple(e, *[formula for _, formula in self])):
             raise ValueError(f"{head}: used before it is defined")
         letters = set(indices_of(head))
         if len(letters) < len(indices_of(head)):

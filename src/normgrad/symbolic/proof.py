@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from sympy import Expr, IndexedBase, S, Sum, Symbol, evaluate
+from sympy import Expr, IndexedBase, S, Sum, Symbol, Tuple, evaluate
 
 from .admission import check_branches, check_expression
 from .calculus import index_ranges, resolve
@@ -26,26 +26,21 @@ def plain(text: str) -> str:
 
 def lettered(*sides: Expr) -> list[str]:
     """The sides as text in which every bound letter has a name that nothing else in the claim has."""
-    taken = {
-        part.name for side in sides for part in side.atoms(Symbol) if not part.is_Dummy
-    }
+    symbols = Tuple(*sides).atoms(Symbol)
+    taken = {symbol.name for symbol in symbols if not symbol.is_Dummy}
     with evaluate(False):
         return [plain(str(with_letters(side, taken, own=False))) for side in sides]
 
 
-def known(sides: Iterable[Expr], defs: Defs, conditions: Iterable[str]) -> str:
+def known(sides: Sequence[Expr], defs: Defs, conditions: Iterable[str]) -> str:
     """ "proved for every M and N, where s > 0", in Markdown.
 
     Args:  sides: what was proved; defs: its definitions; conditions: what must hold, in Markdown
     """
-    sides = list(sides)
-    everything = [*sides, *[e for line in defs.reached(*sides) for e in line]]
-    sizes = set()
-    for e in everything:
-        sizes |= {
-            str(size) for base in e.atoms(IndexedBase) for size in base.shape or ()
-        }
-        sizes |= {str(limit[2]) for part in e.atoms(Sum) for limit in part.limits}
+    everything = Tuple(*sides, *defs.reached(*sides))
+    bases, sums = everything.atoms(IndexedBase), everything.atoms(Sum)
+    sizes = {str(size) for base in bases for size in base.shape or ()}
+    sizes |= {str(limit[2]) for part in sums for limit in part.limits}
     conditions = list(conditions)
     text = "proved" + (f" for every ${'$ and $'.join(sorted(sizes))}$" if sizes else "")
     return text + (f", where {', '.join(conditions)}" if conditions else "")
@@ -149,17 +144,16 @@ def prove(
     if not (isinstance(seconds, int | float) and seconds > 0):
         raise ValueError(f"seconds: got {seconds!r}, needs a number greater than 0")
     with evaluate(True):
-        for side in (lhs, rhs):
-            check_branches(side)
-        index_ranges(lhs, rhs)
-        late, sides = None, (lhs, rhs)
+        claim, late = check_branches(Tuple(lhs, rhs)), None
+        index_ranges(claim)
         try:
             with limited(seconds):
                 for names in (defs.differing(lhs, rhs), None):
-                    sides = _compared(lhs, rhs, defs, names)
+                    sides = resolve(check_branches(defs.unfold(claim, names)))
+                    index_ranges(sides)
                     proved = equal(*sides)
-                    if not proved and any(map(has_rules, sides)):
-                        proved = equal(*map(in_basic_terms, sides))
+                    if not proved and has_rules(sides):
+                        proved = equal(*in_basic_terms(sides))
                     if proved:
                         return _defined(Proof(lhs, rhs, sides, defs), where)
         except OutOfPatience as reason:
@@ -186,11 +180,3 @@ def _defined(proof, where):
             proof.lhs, proof.rhs, None, where, "its sides are defined for no input"
         )
     return proof
-
-
-def _compared(lhs, rhs, defs, names):
-    """Both sides with the names unfolded and the derivatives carried out."""
-    unfolded = [check_branches(defs.unfold(side, names)) for side in (lhs, rhs)]
-    sides = tuple(map(resolve, unfolded))
-    index_ranges(*sides)
-    return sides

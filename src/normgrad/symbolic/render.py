@@ -20,6 +20,7 @@ from sympy import (
     S,
     Sum,
     Symbol,
+    Tuple,
     evaluate,
     sympify,
 )
@@ -53,7 +54,7 @@ def printer(shown: Iterable[Expr]) -> Callable[[Expr], str]:
     Args:    shown: the expressions of the display; what they name no sum may use for its letter
     Raises:  ValueError, from the function, when a scalar and a tensor of the display would read alike
     """
-    symbols = [symbol for e in shown for symbol in sympify(e).atoms(Symbol)]
+    symbols = Tuple(*shown).atoms(Symbol)
     book = BookLatex({symbol.name for symbol in symbols if not symbol.is_Dummy})
     scalars: set[str] = set()
     tensors: set[str] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sympy import Basic, Expr, Sum, Symbol, evaluate
+from sympy import Basic, Expr, Sum, Symbol, Tuple, evaluate
 
 from .admission import check_expression
 from .calculus import resolve
@@ -49,7 +49,7 @@ class Trace:
         """The steps as the body of an `aligned` display, each behind its rule; under R8 the sums are letters."""
         last = [self.multiplier, *self.polynomials]
         show = printer(last + [e for side in self.sides for _, e in side])
-        sums = sorted(set().union(*[e.atoms(Sum) for e in last]), key=str)
+        sums = sorted(Tuple(*last).atoms(Sum), key=str)
         letters = {
             value: Symbol(f"S{number}") for number, value in enumerate(sums, start=1)
         }

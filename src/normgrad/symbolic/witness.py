@@ -27,6 +27,7 @@ from sympy import (
     S,
     Sum,
     Symbol,
+    Tuple,
     evaluate,
     sign,
 )
@@ -143,15 +144,14 @@ def _meetings(e):
 
 def _points(sides, draw, meet):
     """Points drawn at random, and where `meet` is true points where two branches meet."""
-    symbols = sorted(set().union(*[side.free_symbols for side in sides]), key=str)
+    symbols = sorted(sides.free_symbols, key=str)
 
     def drawn():
         return {symbol: _rational(symbol, draw) for symbol in symbols}
 
     for _ in range(TRIES):
         yield drawn()
-    meetings = {meeting for side in sides for meeting in _meetings(side)}
-    for meeting in sorted(meetings, key=str) if meet else ():
+    for meeting in sorted({*_meetings(sides)}, key=str) if meet else ():
         values = drawn()
         for symbol in sorted(meeting.free_symbols, key=str):
             for number in _tried(meeting.xreplace({**values, symbol: symbol}), symbol):
@@ -241,7 +241,7 @@ def patterns(
     return choices.values()
 
 
-def _sizes(expressions, columns):
+def _sizes(e, columns):
     """A number for every dimension. No two have one, or a claim that takes one for the other would pass.
 
     The number of rows is now smaller and now greater than that of the columns.
@@ -249,7 +249,7 @@ def _sizes(expressions, columns):
     rows = columns % 3 + 1
     numbers = (size for size in count(columns + 1) if size != rows)
     sizes = {_ANY: columns}
-    for dimension in sorted({size for e in expressions for size in _dims(e)}, key=str):
+    for dimension in sorted(_dims(e), key=str):
         if str(dimension) in "MN":
             sizes[dimension] = rows if str(dimension) == "M" else columns
         else:
@@ -266,22 +266,20 @@ def _entries(lhs, rhs, defs, sizes):
         raise ValueError(
             f"sizes: got {lengths}, needs at least one length of a row, a whole number from 1 on"
         )
-    expressions = [lhs, rhs, *[side for line in defs for side in line]]
-    for e in expressions:
-        check_branches(e)
+    claim = Tuple(lhs, rhs)
+    everything = check_branches(Tuple(claim, *defs))
     # a derivative has no value where two branches meet
-    meet = not any(e.has(Partial, Local) for e in expressions)
+    meet = not everything.has(Partial, Local)
     # a summed index may run to another size in another line
-    ranges = index_ranges(*map(rename_bound, expressions))
-    free = sorted(free_letters(lhs) | free_letters(rhs), key=str)
+    ranges = index_ranges(rename_bound(everything))
+    free = sorted(free_letters(claim), key=str)
     letters = {letter: ranges.get(letter, _ANY) for letter in free}
     for columns in lengths:
-        writer = Explicit(defs, _sizes(expressions, columns))
+        writer = Explicit(defs, _sizes(everything, columns))
         for indices in patterns(letters, writer.sizes):
-            sides = [writer.entry(side, indices) for side in (lhs, rhs)]
             numbers = {**writer.sizes, **indices}
             del numbers[_ANY]
-            yield numbers, sides, meet
+            yield numbers, writer.entry(claim, indices), meet
 
 
 def _dims(e):
@@ -312,7 +310,7 @@ def _same(sides, meet):
     """Whether two scalar sides are one identity; of derivatives of branches, whether their values are equal."""
     if _is_zero(sides[0] - sides[1]):
         return True
-    if meet or not any(side.has(*BRANCHED) for side in sides):
+    if meet or not sides.has(*BRANCHED):
         return False
     points = list(_compared(sides, random.Random(0), meet))
     return bool(points) and not any(map(_apart, points))
@@ -351,8 +349,7 @@ def counterexample(
         for numbers, sides, meet in _entries(lhs, rhs, defs, (2, 3, 1, 4)):
             for point in _compared(sides, draw, meet):
                 if _apart(point):
-                    functions = {part for side in sides for part in side.atoms(Opaque)}
-                    words = {function.stands_for() for function in functions}
+                    words = {part.stands_for() for part in sides.atoms(Opaque)}
                     return Counterexample(numbers, *point, tuple(sorted(words)))
     return None
 
@@ -364,11 +361,11 @@ def _apart(point):
 
 def _compared(sides, draw, meet):
     """(values, left, right) at points; where a side is infinite or not real, the claim says nothing."""
-    sides = list(map(concrete, sides))
+    sides = concrete(sides)
     for values in _points(sides, draw, meet):
         look()
-        if all(_is_real(side, values) for side in sides):
-            left, right = (side.xreplace(values) for side in sides)
+        if _is_real(sides, values):
+            left, right = sides.xreplace(values)
             if left.evalf(30).is_real and right.evalf(30).is_real:
                 yield values, left, right
 

@@ -32,6 +32,7 @@ from sympy import (
     S,
     Sum,
     Symbol,
+    Tuple,
     evaluate,
     sympify,
 )
@@ -246,8 +247,7 @@ def entry(equation: Equation, page: str) -> dict:
     Raises:  ValueError for what has no text, or where the text does not give the equation again
     """
     lines = definitions_of(equation)
-    parts = [e for line in (*lines, *equation.chains) for e in line]
-    identifiers = _identifiers(set().union(*map(_names, parts)))
+    identifiers = _identifiers(_names(Tuple(*lines, *equation.chains)))
     labels = {
         e.label: identifiers[e] for e in identifiers if isinstance(e, IndexedBase)
     }
@@ -280,8 +280,7 @@ def entry(equation: Equation, page: str) -> dict:
 
 def definitions_of(equation: Equation) -> list[tuple[Expr, Expr]]:
     """The lines, (head, formula), that an equation reaches, in order."""
-    sides = [e for line in equation.chains for e in line]
-    return equation.defs.reached(*sides)
+    return equation.defs.reached(Tuple(*equation.chains))
 
 
 # an equation from its entry
