@@ -14,7 +14,7 @@ from normgrad.symbolic import (
     tensor,
     total,
 )
-from normgrad.symbolic.steps import normal, using
+from normgrad.symbolic.steps import normal, substituted
 
 M, N = dim("M"), dim("N")
 i, j, k = index("i", "j", "k")
@@ -42,8 +42,10 @@ def test_a_derivative_that_waits_is_no_zero(layer):
 
 def test_an_earlier_result_is_put_in_with_other_letters(layer):
     slope = prove(Partial(rstd, x[j]), -(rstd**2) * x_hat[j] / N, layer)
-    assert using(slope)(x[i] * Partial(rstd, x[k])) == -x[i] * rstd**2 * x_hat[k] / N
+    assert (
+        substituted(x[i] * Partial(rstd, x[k]), slope) == -x[i] * rstd**2 * x_hat[k] / N
+    )
     crossed = prove(Partial(y[k], x[j]), w[k] * Partial(x_hat[k], x[j]), layer)
-    assert using(crossed)(Partial(y[j], x[k])) == w[j] * Partial(x_hat[j], x[k])
+    assert substituted(Partial(y[j], x[k]), crossed) == w[j] * Partial(x_hat[j], x[k])
     in_a_sum = total(N, lambda r: w[r] * Partial(rstd, x[r]))
-    assert not using(slope)(in_a_sum).has(Partial)
+    assert not substituted(in_a_sum, slope).has(Partial)

@@ -89,13 +89,14 @@ def _formats() -> Iterator[Formula]:
 def _variances() -> Iterator[Formula]:
     far, near, H = tensor("R", M)[i], tensor("R1", M)[i], Symbol("H", positive=True)
     theta = tensor("theta", M)[i]
+    sums, of_mean = (N + 6) * u, N * u * far
     ways = {
-        "one pass": (3 * (N + 6) * u * far**2, None),
-        "shifted": (3 * (N + 6) * u * near**2, None),
-        "two passes": ((N + 6) * u + theta**2, N * u * far),
-        "corrected": ((N + 6) * u * (1 + 2 * theta) ** 2, N * u * far),
+        "one pass": (3 * sums * far**2, None),
+        "shifted": (3 * sums * near**2, None),
+        "two passes": (sums + theta**2, of_mean),
+        "corrected": (sums * (1 + 2 * theta) ** 2, of_mean),
         "Welford": (
-            (N + 6) * u + Rational(5, 2) * theta + theta**2,
+            sums + Rational(5, 2) * theta + theta**2,
             Rational(1, 2) * (N + 9) * u * far,
         ),
         "Chan": (

@@ -40,8 +40,6 @@ def typed_arguments(frame: types.FrameType, values: tuple, local) -> list:
     try:
         call, tree, text = _call(frame)
         reader = _Reader(frame, tree, call, local)
-        if len(call.args) != len(values):
-            return nothing
         return [
             reader.argument(node, value, text)
             for node, value in zip(call.args, values, strict=True)
@@ -107,7 +105,7 @@ class _Reader:
 
     def typed(self, node, value):
         """An argument as typed; None where it is no expression, or where SymPy makes another value of its text."""
-        if isinstance(value, str) or not isinstance(value, Expr | int):
+        if not isinstance(value, Expr | int):
             return None
         with evaluate(False):
             e = sympify(self.read(node))

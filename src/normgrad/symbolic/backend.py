@@ -15,17 +15,17 @@ from .codegen import compile
 from .derivations import family
 from .symbols import i, j
 
+FORWARD = (family.y[i, j], family.p[i, j], family.average[i], family.rstd[i])
+BACKWARD = (family.dp[i, j], family.dw[j], family.db[j])
+
 
 @cache
-def _programs(placement: str):
-    defs = family.computed(placement)
-    forward = (family.y[i, j], family.p[i, j], family.average[i], family.rstd[i])
-    backward = (family.dp[i, j], family.dw[j], family.db[j])
-    return compile(defs, forward), compile(defs, backward)
+def _program(placement: str, outputs: tuple):
+    return compile(family.computed(placement), outputs)
 
 
-def _run(number, spec, x, weight, bias, residual, **cotangents):
-    """(spec, what the program of that number gives for arrays of rows)."""
+def _run(outputs, spec, x, weight, bias, residual, **cotangents):
+    """(spec, what outputs are for arrays of rows)."""
     check_shapes(x, weight, bias, residual)
     spec = check_spec(spec).resolve(numpy.finfo(numpy.float64).eps)
     check_weight_offset(weight, spec.weight_offset)
@@ -41,7 +41,7 @@ def _run(number, spec, x, weight, bias, residual, **cotangents):
     arguments = {name: array.astype(numpy.float64) for name, array in arrays.items()}
     arguments |= {"a": float(spec.center), "c": spec.scale, "w0": spec.weight_offset}
     arguments |= {"eps": spec.eps, "n": spec.count(columns)}
-    program = _programs(spec.placement)[number]
+    program = _program(spec.placement, outputs)
     # those that the definitions read
     names = signature(program).parameters
     with numpy.errstate(divide="ignore", invalid="ignore"):
@@ -54,10 +54,10 @@ def forward(x, weight, bias, residual, spec: NormSpec):
     Args:     x, residual (..., N); weight, bias (N,); residual, weight and bias may be None
     Returns:  (y, residual_out, mean, rstd); mean is None where the spec does not centre
     """
-    spec, (y, p, mean, rstd) = _run(0, spec, x, weight, bias, residual)
-    mean = mean.reshape(x.shape[:-1]) if spec.center else None
-    rstd = rstd.reshape(x.shape[:-1])
-    return y.reshape(x.shape), p.reshape(x.shape), mean, rstd
+    spec, (y, p, mean, rstd) = _run(FORWARD, spec, x, weight, bias, residual)
+    rows = x.shape[:-1]
+    mean = mean.reshape(rows) if spec.center else None
+    return y.reshape(x.shape), p.reshape(x.shape), mean, rstd.reshape(rows)
 
 
 def backward(dy, x, weight, bias, residual, dresidual_out, spec: NormSpec):
@@ -67,7 +67,7 @@ def backward(dy, x, weight, bias, residual, dresidual_out, spec: NormSpec):
     Returns:  (dx, dw, db); dw is None without a weight, db without a bias
     """
     cotangents = {"dy": dy, "dresidual_out": dresidual_out}
-    _, (dx, dw, db) = _run(1, spec, x, weight, bias, residual, **cotangents)
+    _, (dx, dw, db) = _run(BACKWARD, spec, x, weight, bias, residual, **cotangents)
     dw = None if weight is None else dw
     db = None if bias is None else db
     return dx.reshape(x.shape), dw, db

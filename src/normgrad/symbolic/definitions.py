@@ -218,3 +218,9 @@ def check_defs(defs) -> Defs:
             f"defs: got {type(defs).__name__}, needs a normgrad.symbolic.Defs"
         )
     return defs
+
+
+def check_claim(lhs, rhs, defs) -> tuple[Tuple, Defs]:
+    """((lhs, rhs), definitions) of a claim, as `check_expression` and `check_defs` leave them."""
+    defs = check_defs(defs)
+    return Tuple(check_expression("lhs", lhs), check_expression("rhs", rhs)), defs

@@ -8,10 +8,10 @@ from functools import cached_property
 
 from sympy import Expr, IndexedBase, S, Sum, Symbol, Tuple, evaluate
 
-from .admission import check_branches, check_expression
+from .admission import check_branches
 from .calculus import index_ranges, resolve
 from .conditions import side_conditions
-from .definitions import Defs, check_defs
+from .definitions import Defs, check_claim
 from .elementary import has_rules, in_basic_terms
 from .normal_form import cleared_sides, equal, nf
 from .notation import with_letters
@@ -139,13 +139,13 @@ def prove(
              RangeError when a letter has two ranges; TypeError for what is no expression or no Defs;
              ValueError for decimals and for what is no real number; NotImplementedError for what has no normal form
     """
-    defs = check_defs(defs)
-    lhs, rhs = check_expression("lhs", lhs), check_expression("rhs", rhs)
+    claim, defs = check_claim(lhs, rhs, defs)
+    lhs, rhs = claim
     if not (isinstance(seconds, int | float) and seconds > 0):
         raise ValueError(f"seconds: got {seconds!r}, needs a number greater than 0")
     with evaluate(True):
-        claim, late = check_branches(Tuple(lhs, rhs)), None
-        index_ranges(claim)
+        index_ranges(check_branches(claim))
+        late = None
         try:
             with limited(seconds):
                 for names in (defs.differing(lhs, rhs), None):

@@ -129,28 +129,22 @@ def chain_rule(e: Expr, defs: Defs) -> Expr:
 # -- earlier results
 
 
-def using(*results) -> Callable[[Expr], Expr]:
-    """A function that puts in earlier results: what has the form of a left side becomes the right side.
+def substituted(e: Expr, *results) -> Expr:
+    """The expression with earlier results put in: what has the form of a left side becomes the right side.
 
     Args:  results: each with lhs and rhs; the letters of their indices stand for any letter
     """
-
-    def rewrite(e):
-        for result in results:
-            e = _substituted(rename_bound(e), result.lhs, result.rhs)
-        return e
-
-    return rewrite
+    for result in results:
+        e = _substituted(rename_bound(e), result.lhs, result.rhs)
+    return e
 
 
 def _substituted(e, lhs, rhs):
     lhs, letters = rename_bound(lhs), sorted(free_letters(lhs), key=str)
-    indices = {
-        index for entry in e.atoms(Indexed, KroneckerDelta) for index in entry.args
-    }
-    available = sorted(filter(lambda part: part.is_Symbol, indices), key=str)
+    entries = e.atoms(Indexed, KroneckerDelta)
+    indices = {index for entry in entries for index in entry.indices if index.is_Symbol}
     forms = {}
-    for place in product(available, repeat=len(letters)):
+    for place in product(sorted(indices, key=str), repeat=len(letters)):
         change = dict(zip(letters, place, strict=True))
         forms[numbered(lhs.xreplace(change))] = change
 

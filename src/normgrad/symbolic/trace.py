@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from sympy import Basic, Expr, Sum, Symbol, Tuple, evaluate
 
-from .admission import check_expression
 from .calculus import resolve
-from .definitions import Defs, check_defs
+from .definitions import Defs, check_claim
 from .normal_form import Reciprocal, Root, cleared_sides, nf
 from .notation import rename_bound
 from .render import aligned, latex, printer
@@ -87,11 +86,10 @@ def trace(
     Returns:  the Trace; a rule that changes nothing is left out, and so is R1, which changes letters alone
     Raises:   TypeError for what is no expression or no Defs
     """
-    defs = check_defs(defs)
-    lhs, rhs = check_expression("lhs", lhs), check_expression("rhs", rhs)
+    claim, defs = check_claim(lhs, rhs, defs)
     with evaluate(True):
         sides = tuple(
-            tuple(_steps(side, lambda e: defs.unfold(e, only))) for side in (lhs, rhs)
+            tuple(_steps(side, lambda e: defs.unfold(e, only))) for side in claim
         )
         left, right = (nf(side[-1][1]) for side in sides)
         return Trace(sides, *cleared_sides(left, right))

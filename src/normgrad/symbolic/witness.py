@@ -32,9 +32,9 @@ from sympy import (
     sign,
 )
 
-from .admission import check_branches, check_expression
+from .admission import check_branches
 from .calculus import free_letters, index_ranges
-from .definitions import Defs, check_defs
+from .definitions import Defs, check_claim
 from .measured import Largest
 from .notation import (
     Local,
@@ -259,14 +259,12 @@ def _sizes(e, columns):
 
 def _entries(lhs, rhs, defs, sizes):
     """(sizes and free indices, the two sides there, whether they may be compared where branches meet), all of them."""
-    lhs, rhs = check_expression("lhs", lhs), check_expression("rhs", rhs)
-    defs, lengths = check_defs(defs), tuple(sizes)
+    (claim, defs), lengths = check_claim(lhs, rhs, defs), tuple(sizes)
     whole = [type(size) is int and size > 0 for size in lengths]
     if not whole or not all(whole):
         raise ValueError(
             f"sizes: got {lengths}, needs at least one length of a row, a whole number from 1 on"
         )
-    claim = Tuple(lhs, rhs)
     everything = check_branches(Tuple(claim, *defs))
     # a derivative has no value where two branches meet
     meet = not everything.has(Partial, Local)
