@@ -92,18 +92,18 @@ def define(name: str, *indices_and_formula, shape: tuple = ()) -> Symbol | Index
     claim = Claim()
     with in_one_line(f"{name}: "):
         line = _line(name, typed[-1], formula, claim)
-        ranges = dict(index_ranges(line.shown))
+        ranges = index_ranges(line.shown)
+        letters = list(map(claim.index, indices))
         if shape:
-            heads = map(claim.index, indices)
-            ranges |= zip(heads, map(claim, shape), strict=True)
-        unknown = [str(index) for index in indices if claim.index(index) not in ranges]
+            ranges |= zip(letters, map(claim, shape), strict=True)
+        unknown = [str(letter) for letter in letters if letter not in ranges]
         if unknown:
             raise CannotJudge(
                 f"{name}: its formula does not say what {', '.join(unknown)} runs to"
             )
         with evaluate(True):
             kind = "positive" if is_positive(claim.defs.unfold(line.shown)) else "real"
-        sizes = [claim.back(ranges[claim.index(index)]) for index in indices]
+        sizes = [claim.back(ranges[letter]) for letter in letters]
         shown = formula if typed[-1][0] is None else typed[-1][0]
         label = Name(name, line.value, indices, shown, sizes, **{kind: True})
         defined = DefinedBase(label, shape=tuple(sizes)) if indices else label

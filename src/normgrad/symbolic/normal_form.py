@@ -23,6 +23,7 @@ from sympy import (
     S,
     Sum,
     Symbol,
+    Tuple,
     cancel,
     evaluate,
     exp,
@@ -388,6 +389,12 @@ def _exponent(term):
 
 def _positive(base):
     return (base.is_Symbol or base.is_number) and bool(base.is_positive)
+
+
+def letters_of_sums(*expressions: Expr) -> dict[Sum, Symbol]:
+    """{sum: a letter for it}, S1, S2, ..., of all sums in expressions."""
+    sums = sorted(Tuple(*expressions).atoms(Sum), key=str)
+    return {e: Symbol(f"S{number}") for number, e in enumerate(sums, start=1)}
 
 
 def cleared_sides(left: Expr, right: Expr) -> tuple[Expr, tuple[Expr, Expr]]:

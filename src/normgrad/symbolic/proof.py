@@ -13,7 +13,7 @@ from .calculus import index_ranges, resolve
 from .conditions import side_conditions
 from .definitions import Defs, check_claim
 from .elementary import has_rules, in_basic_terms
-from .normal_form import cleared_sides, equal, nf
+from .normal_form import cleared_sides, equal, letters_of_sums, nf
 from .notation import with_letters
 from .patience import SECONDS, OutOfPatience, limited
 from .witness import Counterexample, counterexample
@@ -101,10 +101,9 @@ class Proof:
         """The polynomial that both sides become once denominators are cleared, in letters for its sums."""
         with evaluate(True):
             multiplier, (polynomial, _) = cleared_sides(*map(nf, self.sides))
-            sums = sorted(polynomial.atoms(Sum), key=str)
-            letters = {e: Symbol(f"S_{n}") for n, e in enumerate(sums, start=1)}
+            letters = letters_of_sums(polynomial)
             text = f"both sides times {multiplier} are {polynomial.xreplace(letters)}"
-        if sums:
+        if letters:
             where = "; ".join(f"{letter} = {e}" for e, letter in letters.items())
             text += f", where {where}"
         return plain(text.replace(" times 1 are", " are"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count
+from itertools import count, pairwise
 
 from sympy import (
     Add,
@@ -212,14 +212,13 @@ class BookLatex(LatexPrinter):
         negative, e = _strip_sign(e)
         if not isinstance(e, Mul):
             return "-" + (self._bracket(e) if isinstance(e, Add) else self._print(e))
-        texts = []
-        pieces = _pieces(e)
-        for position, piece in enumerate(pieces):
-            text = self._piece(piece, last=position == len(pieces) - 1)
-            if texts:
-                texts.append(_between(texts[-1], text))
-            texts.append(text)
-        return ("-" if negative else "") + "".join(texts)
+        *pieces, final = _pieces(e)
+        texts = [self._piece(piece, last=False) for piece in pieces]
+        texts.append(self._piece(final, last=True))
+        joined = texts[0]
+        for left, right in pairwise(texts):
+            joined += _between(left, right) + right
+        return ("-" if negative else "") + joined
 
     def _piece(self, piece, last):
         if isinstance(piece, tuple):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sympy import Basic, Expr, Sum, Symbol, Tuple, evaluate
+from sympy import Basic, Expr, evaluate
 
 from .calculus import resolve
 from .definitions import Defs, check_claim
-from .normal_form import Reciprocal, Root, cleared_sides, nf
+from .normal_form import Reciprocal, Root, cleared_sides, letters_of_sums, nf
 from .notation import rename_bound
 from .render import aligned, latex, printer
 from .steps import has_bound_delta, has_constant, in_sums, split_terms
@@ -48,10 +48,7 @@ class Trace:
         """The steps as the body of an `aligned` display, each behind its rule; under R8 the sums are letters."""
         last = [self.multiplier, *self.polynomials]
         show = printer(last + [e for side in self.sides for _, e in side])
-        sums = sorted(Tuple(*last).atoms(Sum), key=str)
-        letters = {
-            value: Symbol(f"S{number}") for number, value in enumerate(sums, start=1)
-        }
+        letters = letters_of_sums(*last)
         times, *polynomials = [show(e.xreplace(letters)) for e in last]
         times = "" if self.multiplier == 1 else rf" \cdot {times}"
         lines = []

@@ -108,15 +108,11 @@ class Typed(StrPrinter):
         return text + (f", [{names}])" if held else ")")
 
     def _print_Function(self, e):
-        name = type(e).__name__
-        if isinstance(e, Opaque):
-            name = self.identifiers[FUNCTION, e.letter]
-            for _ in range(e.order):
-                name = f"derivative({name})"
-        elif name not in VOCABULARY:
-            raise ValueError(
-                f"{name}: a function that no entry of an equation can hold"
-            )
+        if not isinstance(e, Opaque):
+            return self._called(e)
+        name = self.identifiers[FUNCTION, e.letter]
+        for _ in range(e.order):
+            name = f"derivative({name})"
         return f"{name}({self.stringify(e.args, ', ')})"
 
     # sums, products and powers as they were typed
@@ -218,8 +214,6 @@ def _identifiers(names) -> dict:
     identifiers = {}
     for name in sorted(names, key=lambda name: (_spelling(name), _group(name))):
         text = _spelling(name).replace("'", "_prime")
-        if not text.isidentifier():
-            raise ValueError(f"{_spelling(name)}: is no identifier, and has none")
         while iskeyword(text) or text in VOCABULARY or text in identifiers.values():
             text += "_"
         identifiers[name] = text
