@@ -38,7 +38,7 @@ class Outcome:
     db: np.ndarray | None
 
 
-def _arrays(case: Case, convert) -> dict:
+def _arrays(case, convert):
     def with_lead(name, array):
         if case.lead is not None and name in MATRICES:
             array = array.reshape(*case.lead, array.shape[-1])
@@ -47,7 +47,7 @@ def _arrays(case: Case, convert) -> dict:
     return changed(case, ARRAYS, with_lead)
 
 
-def _in_rows(case: Case, *outputs) -> Outcome:
+def _in_rows(case, *outputs):
     """The outputs of a backend in float64, with the leading axes as one."""
 
     def in_rows(name, array):
@@ -112,18 +112,7 @@ class Backend(Protocol):
         ...
 
 
-class _Float64Backend:
-    """The forward of a backend that has its forward and backward in one."""
-
-    def forward(
-        self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """(y, residual_out) of the case in float64, some of its arrays replaced."""
-        outcome = self.run(replace(case, **arrays), spec, "float64")
-        return outcome.y, outcome.residual_out
-
-
-class NumpyBackend(_Float64Backend):
+class NumpyBackend:
     """numpy_ref, or a module with the same two functions."""
 
     name = "numpy"
@@ -131,6 +120,13 @@ class NumpyBackend(_Float64Backend):
 
     def __init__(self, module: ModuleType = numpy_ref) -> None:
         self.module = module
+
+    def forward(
+        self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(y, residual_out) of the case in float64, some of its arrays replaced."""
+        outcome = self.run(replace(case, **arrays), spec, "float64")
+        return outcome.y, outcome.residual_out
 
     def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
         """Forward and backward of a case whose numbers the dtype holds."""
@@ -150,7 +146,7 @@ class NumpyBackend(_Float64Backend):
         return _in_rows(case, saved.y, saved.residual_out, *gradients)
 
 
-class SympyBackend(_Float64Backend):
+class SympyBackend(NumpyBackend):
     """NumPy code printed from the SymPy definitions that are proved; float64."""
 
     name = "sympy"
@@ -159,19 +155,13 @@ class SympyBackend(_Float64Backend):
     def __init__(self, module: ModuleType | None = None) -> None:
         if module is None:
             from ..symbolic import backend as module
-        self.module = module
+        super().__init__(module)
 
     def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
         """Forward and backward of a case, head by head where each has a weight."""
-        if case.heads is not None:
-            return _of_heads([self.run(part, spec, dtype) for part in case.by_head()])
-        a = _arrays(case, lambda _name, array: array)
-        inputs = (a["x"], a["weight"], a["bias"], a["residual"])
-        spec = _spec_of(self.module, spec)
-        y, residual_out, *_ = self.module.forward(*inputs, spec)
-        dx, dw, db = self.module.backward(a["dy"], *inputs, a["dresidual_out"], spec)
-        dresidual = None if case.residual is None else dx
-        return _in_rows(case, y, residual_out, dx, dresidual, dw, db)
+        if case.heads is None:
+            return super().run(case, spec, dtype)
+        return _of_heads([self.run(part, spec, dtype) for part in case.by_head()])
 
 
 def _of_heads(outcomes):

@@ -88,7 +88,7 @@ def compare_output(title, got, expected, bound, largest, lost):
     return float(error[index]), float(bound[index])
 
 
-def _flat(case: Case, spec, dtype) -> bool:
+def _flat(case, spec, dtype):
     """Whether some row, as it is normalized, has s = 0: constant where the spec centres, zero where it does not."""
     p = case.rounded(dtype).summed(dtype)
     size = np.ptp(p, axis=-1) if spec.center else np.abs(p).max(-1)
@@ -154,7 +154,7 @@ def lost_rows(saved: numpy_ref.Forward, dtype: str | Dtypes) -> np.ndarray:
     return (squares > LARGEST[acc]) | (d < SMALLEST_NORMAL[acc] ** 0.5)
 
 
-def _some_lost(case, spec, dtype) -> bool:
+def _some_lost(case, spec, dtype):
     for part in case.by_head():
         saved, _ = reference(part, spec, dtype, part.exact_sum)
         if lost_rows(saved, dtype).any():
@@ -162,7 +162,7 @@ def _some_lost(case, spec, dtype) -> bool:
     return False
 
 
-def _expected(case: Case, spec, dtypes, residual_out, corrected):
+def _expected(case, spec, dtypes, residual_out, corrected):
     """What the oracle gives for a case of rounded numbers, the bounds, and where squares are lost."""
     saved, grads = reference(case, spec, dtypes, residual_out)
     allowed = bounds(case.dy, case.dresidual_out, saved, dtypes, corrected)
@@ -248,7 +248,7 @@ def _limits(outcome, case, spec, dtypes, restored, corrected):
     ]
 
 
-def _share(pair: tuple[float, float]) -> float:
+def _share(pair):
     """Which part of its bound an error is."""
     error, bound = pair
     return error / bound if bound else 0.0

@@ -29,7 +29,7 @@ class Entries(tuple[Entry, ...]):
         return {"text/plain": repr(self), MIME: [asdict(entry) for entry in self]}
 
 
-def _judged(label, kind, check, claim="", **more) -> Entry:
+def _judged(label, kind, check, claim="", **more):
     """The entry of a registered equation, for which a check is run that raises where it fails."""
     from normgrad.symbolic import equation
 

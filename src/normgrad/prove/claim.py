@@ -66,9 +66,9 @@ class Claim:
 
     def __init__(self):
         self.defs = Defs()
-        self._spelled: dict[str, object] = {}
-        self._heads: dict[Name, Expr] = {}
-        self._readers: dict = {}
+        self._spelled = {}
+        self._heads = {}
+        self._readers = {}
 
     def __call__(self, e) -> Expr:
         """An expression of the reader's as one of the kernel's."""
@@ -171,7 +171,7 @@ class Claim:
         return self._tensor(base, map(self, base.shape), self._kind(base.label))
 
     def _tensor(self, base, shape, kind):
-        tensor = IndexedBase(str(base.label), shape=tuple(shape), **kind)
+        tensor = IndexedBase(str(base), shape=tuple(shape), **kind)
         self._readers[tensor] = base
         return tensor
 

@@ -6,7 +6,6 @@ terms of its name, and this is put in. Only a form that the kernel finds equal t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
 
@@ -63,7 +62,7 @@ def _forms(e):
 
 def _folded(e, defs):
     """The normal form with names for sums and roots, and then for input entries where that is shorter."""
-    values: dict[Expr, Expr] = {}
+    values = {}
     sizes = index_ranges(e)
     for name in _entries(defs, sizes):
         body = _put(nf(resolve(defs.unfold(name))), values)
@@ -73,7 +72,7 @@ def _folded(e, defs):
         entries = [
             name for name in _entries(defs, sizes) if name_of(name) == name_of(head)
         ]
-        inputs: dict[Expr, Expr] = {}
+        inputs = {}
         for name in entries:
             body = _put(nf(resolve(defs.unfold(name))), values)
             inputs |= _solved(name, body, _input_entries(body, defs))
@@ -82,7 +81,7 @@ def _folded(e, defs):
     return e
 
 
-def _entries(defs, sizes) -> Iterator[Expr]:
+def _entries(defs, sizes):
     """Every defined name, a tensor's at all free indices of the expression that have its ranges."""
     for head, _ in defs:
         fitting = [[i for i in sizes if sizes[i] == size] for size in shape_of(head)]
@@ -101,7 +100,7 @@ def _generators(body):
     return sorted(body.atoms(Sum, Root) - inside, key=_length, reverse=True)
 
 
-def _solved(name, body, generators) -> dict[Expr, Expr]:
+def _solved(name, body, generators):
     """What the first generator in which a name's body is linear, or linear in its reciprocal, is by the name."""
     letter = Dummy("g")
     for generator in generators:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import combinations
 
@@ -76,7 +75,7 @@ def taken(e: Expr, defs: Defs) -> Expr:
     return everywhere(e, Local, local)
 
 
-def _reasons(left, right, claim) -> Iterator[str]:
+def _reasons(left, right, claim):
     """The reasons that suffice, from the least on."""
     ways = list(_ways(left, right, claim))
     yield from (words for words, *sides in ways if same(*sides))
@@ -114,7 +113,7 @@ def _few_names(defs, *sides):
 
 
 def _definitions(names):
-    shown = [f"${name_latex(str(getattr(name, 'label', name)))}$" for name in names]
+    shown = [f"${name_latex(str(name))}$" for name in names]
     return f"definition{'s' if len(shown) > 1 else ''} of {' and '.join(shown)}"
 
 

@@ -71,11 +71,14 @@ def _call(frame):
     """(the call that a frame makes, the tree and the text in which it stands)."""
     code = frame.f_code
     text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
-    first, last, start, end = list(code.co_positions())[frame.f_lasti // 2]
+    position = list(code.co_positions())[frame.f_lasti // 2]
     for node in ast.walk(_parsed(text)):
-        if isinstance(node, ast.Call) and first == node.lineno:
-            place = node.end_lineno, node.col_offset, node.end_col_offset
-            if place == (last, start, end):
+        if isinstance(node, ast.Call):
+            lines, columns = (
+                (node.lineno, node.end_lineno),
+                (node.col_offset, node.end_col_offset),
+            )
+            if lines + columns == position:
                 return node, _parsed(text), text
     raise LookupError("the call's text")
 
@@ -86,7 +89,7 @@ class _Reader:
     def __init__(self, frame, tree, call, local):
         self.space = {**frame.f_globals, **frame.f_locals}
         self.local, self.computes = local, False
-        self.assigned: dict[str, list] = {}
+        self.assigned = {}
         for line in tree.body:
             if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name):
                 lines = self.assigned.setdefault(line.targets[0].id, [])

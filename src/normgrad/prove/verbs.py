@@ -145,7 +145,7 @@ def judged(frame, values: tuple, refuting: bool = False) -> Verdict:
 
 def _chain(values, typed, claim):
     """The lines of a chain, with the reasons that stand after them."""
-    lines: list[Line] = []
+    lines = []
     for value, text in zip(values, typed, strict=True):
         if isinstance(value, Verdict | str) and len(lines) < 2:
             raise CannotJudge("a reason stands after the step that it leads to")
@@ -189,7 +189,7 @@ class definitions:
         if not names:
             raise CannotJudge("definitions: needs at least one name")
         self.claim = Claim()
-        self.lines: list[tuple[Expr, Expr]] = []
+        self.lines = []
         with in_one_line():
             self._heads = [head(name) for name in names]
             for name in self._heads:

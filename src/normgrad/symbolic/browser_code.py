@@ -51,7 +51,7 @@ class BrowserCode(Code):
 
     def _print_Indexed(self, e):
         places = [f"[{self._print(letter)}]" for letter in e.indices]
-        return str(e.base.label) + "".join(places)
+        return str(e.base) + "".join(places)
 
     def _print_KroneckerDelta(self, e):
         first, second = map(self._print, e.indices)
@@ -104,7 +104,7 @@ def browser_source(
     rounding = ", f" * rounded
     lines = [f"function {name}({{{parts.arguments}}}{rounding}) {{"]
     for size, (base, axis) in parts.sizes.items():
-        lines.append(f"  const {size} = {base.label}{'[0]' * axis}.length;")
+        lines.append(f"  const {size} = {base}{'[0]' * axis}.length;")
     for head, formula in parts.lines:
         writer = BrowserCode({}, set(names), rounded)
         axes = zip(indices_of(head), shape_of(head), strict=True)

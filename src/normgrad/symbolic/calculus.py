@@ -117,8 +117,8 @@ def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
     Raises:  RangeError when a letter has two ranges or stands for a number, a delta joins letters of different ranges,
              an index is no letter, a sum does not run from 1 to a dimension, or a tensor has two shapes
     """
-    ranges: dict[Symbol, Basic] = {}
-    shapes: dict[str, tuple] = {}
+    ranges = {}
+    shapes = {}
     deltas, numbers = set(), set()
 
     def assign(letter, size, where):
@@ -151,9 +151,9 @@ def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
                 deltas.add(e.indices)
                 continue
             shape = e.base.shape or ()
-            if shapes.setdefault(str(e.base.label), shape) != shape:
+            if shapes.setdefault(str(e.base), shape) != shape:
                 raise RangeError(
-                    f"{e.base}: has the shape {shape} and the shape {shapes[str(e.base.label)]}"
+                    f"{e.base}: has the shape {shape} and the shape {shapes[str(e.base)]}"
                 )
             for letter, size in zip(e.indices, shape, strict=bool(shape)):
                 assign(letter, size, e)

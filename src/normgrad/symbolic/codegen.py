@@ -158,7 +158,7 @@ class ArrayCode(Code):
         return array if set(cut) <= {":"} else f"{array}[{', '.join(cut)}]"
 
     def _print_Indexed(self, e):
-        return self._place(str(e.base.label), list(e.indices))
+        return self._place(str(e.base), list(e.indices))
 
     def _print_KroneckerDelta(self, e):
         i, k = e.indices
@@ -230,8 +230,7 @@ class Computation:
     def arguments(self) -> str:
         """The names of the inputs, arrays before scalars, as they stand in a function's head."""
         return ", ".join(
-            sorted(str(base.label) for base in self.tensors)
-            + sorted(map(str, self.scalars))
+            sorted(map(str, self.tensors)) + sorted(map(str, self.scalars))
         )
 
     @property
@@ -269,7 +268,7 @@ def source(
     checked_names(parts, [_DIALECTS[dialect]["module"]])
     lines = [f"def {name}(*, {parts.arguments}):"]
     for size, (base, axis) in parts.sizes.items():
-        lines.append(f"    {size} = {base.label}.shape[{axis}]")
+        lines.append(f"    {size} = {base}.shape[{axis}]")
     for head, formula in parts.lines:
         lines.append(f"    {label(head)} = {_line(head, formula, dialect)}")
     return "\n".join([*lines, f"    return {parts.results},", ""])
@@ -288,7 +287,7 @@ def _line(head, formula, dialect):
 
 def label(head) -> str:
     """The name of a line in code."""
-    return str(getattr(name_of(head), "label", head))
+    return str(name_of(head))
 
 
 def _inputs(lines):

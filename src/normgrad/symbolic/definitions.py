@@ -47,7 +47,7 @@ class Defs:
     """
 
     def __init__(self):
-        self._lines: dict[Basic, tuple[Expr, Expr]] = {}
+        self._lines = {}  # name: (head, formula)
 
     def __setitem__(self, head: Expr, e: Expr):
         e = check_expression(str(head), e)
@@ -166,18 +166,16 @@ class Defs:
     def differing(self, lhs: Expr, rhs: Expr) -> set[Basic]:
         """Names to unfold so that both sides speak of the same quantities: those that only one side reaches."""
 
-        def outside(side):
-            # what stands inside a total derivative is unfolded anyway
-            return side.xreplace({part: Dummy() for part in side.atoms(Partial)})
-
-        chosen, sides = set(), (outside(lhs), outside(rhs))
+        chosen, sides = set(), Tuple(lhs, rhs)
         while True:
-            apart = names_in(sides[0]) ^ names_in(sides[1])
-            name = next((name for name in reversed(self._lines) if name in apart), None)
-            if name is None:
+            # what stands inside a total derivative is unfolded anyway
+            sides = sides.xreplace({part: Dummy() for part in sides.atoms(Partial)})
+            left, right = map(names_in, sides)
+            apart = [name for name in self._lines if name in left ^ right]
+            if not apart:
                 return chosen
-            chosen.add(name)
-            sides = [outside(self.unfold(side, chosen)) for side in sides]
+            chosen.add(apart[-1])
+            sides = self.unfold(sides, chosen)
 
     def unfold(
         self, e: Expr, only: Iterable[Basic] | None = None, formulas: list | None = None

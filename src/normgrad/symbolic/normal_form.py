@@ -419,10 +419,9 @@ def clear(e: Expr) -> tuple[Expr, list[tuple[Expr, int]]]:
         if reciprocals:
             # the longest one first: it may contain the others
             g = max(reciprocals, key=lambda g: (len(str(g)), str(g)))
-            highest = max(_degrees(e, g))
-            powers = {k: g.args[0] ** (highest - k) for k in _degrees(e, g)}
-            e = _with_powers(e, g, powers)
-            factors.append((g.args[0], highest))
+            base, highest = g.args[0], max(_degrees(e, g))
+            e = _with_powers(e, g, {k: base ** (highest - k) for k in _degrees(e, g)})
+            factors.append((base, highest))
             continue
         for g in generators:
             lowest = min(_degrees(e, g))

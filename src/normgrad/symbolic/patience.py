@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from math import comb
+from math import comb, prod
 
 from sympy import Add, Expr, Mul, Pow
 
@@ -57,10 +57,7 @@ def _terms(e):
     if isinstance(e, Add):
         return sum(map(_terms, e.args))
     if isinstance(e, Mul):
-        count = 1
-        for factor in e.args:
-            count *= _terms(factor)
-        return count
+        return prod(map(_terms, e.args))
     if isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0:
         inner = _terms(e.base)
         return comb(inner + int(e.exp) - 1, int(e.exp)) if inner > 1 else 1

@@ -8,7 +8,6 @@ from itertools import count, pairwise
 
 from sympy import (
     Add,
-    Dummy,
     Expr,
     Indexed,
     IndexedBase,
@@ -56,12 +55,12 @@ def printer(shown: Iterable[Expr]) -> Callable[[Expr], str]:
     """
     symbols = Tuple(*shown).atoms(Symbol)
     book = BookLatex({symbol.name for symbol in symbols if not symbol.is_Dummy})
-    scalars: set[str] = set()
-    tensors: set[str] = set()
+    scalars = set()
+    tensors = set()
 
     def line(e):
         e = sympify(e)
-        tensors.update(str(base.label) for base in e.atoms(IndexedBase))
+        tensors.update(map(str, e.atoms(IndexedBase)))
         scalars.update(_scalars(e))
         for name in sorted(scalars & tensors):
             raise ValueError(
@@ -123,8 +122,8 @@ class BookLatex(LatexPrinter):
     def __init__(self, used: set[str]):
         super().__init__({"imaginary_unit": "ri"})
         self._used = used
-        self._bound: dict[Dummy, str] = {}
-        self._dimensions: dict[str, Expr] = {}
+        self._bound = {}
+        self._dimensions = {}
 
     def _print_Symbol(self, e):
         return name_latex(e.name)
@@ -133,7 +132,7 @@ class BookLatex(LatexPrinter):
         return name_latex(self._bound.get(e) or e.name)
 
     def _print_Indexed(self, e):
-        name = name_latex(str(e.base.label))
+        name = name_latex(str(e.base))
         letters = [self._print(letter) for letter in e.indices]
         short = all(len(letter) == 1 for letter in letters)
         joined = ("" if short else ",").join(letters)

@@ -79,14 +79,14 @@ def put_back(e: Expr, names: dict) -> Expr:
 
 def normal(e: Expr) -> Expr:
     """The normal form, printable, in which derivatives that are not carried out yet stay as they are."""
-    names: dict = {}
+    names = {}
     return put_back(as_powers(nf(put_away(e, Partial, names))), names)
 
 
 # -- chain rule
 
 
-def _one_level(node: Partial, defs: Defs) -> Expr:
+def _one_level(node, defs):
     """A total derivative by the derivatives of what the definition is made of, each times its local derivative."""
     f, v = node.args
     defs = defs.without(v)

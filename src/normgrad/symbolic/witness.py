@@ -129,7 +129,7 @@ def _symbol(name, place):
     """The scalar symbol of an entry."""
     if not isinstance(name, Indexed):
         return name
-    text = f"{name.base.label}[{', '.join(map(str, place))}]"
+    text = f"{name.base}[{', '.join(map(str, place))}]"
     return Symbol(text, **name.base.label.assumptions0)
 
 
@@ -185,7 +185,7 @@ class Counterexample:
 
     def point(self) -> str:
         """The point in words: sizes, indices and inputs, the entries of a tensor behind one another."""
-        rows: dict[str, list] = {}
+        rows = {}
         for symbol, value in self.values.items():
             rows.setdefault(str(symbol).partition("[")[0], []).append(str(value))
         inputs = {

@@ -24,7 +24,6 @@ from keyword import iskeyword
 
 import sympy
 from sympy import (
-    Basic,
     Dummy,
     Expr,
     IndexedBase,
@@ -185,7 +184,7 @@ def _negated(e):
 # the names of an entry
 
 
-def _names(e: Basic) -> set:
+def _names(e):
     """The symbols, tensors and functions in an expression; what a sum runs over by a letter of its own left out."""
     if isinstance(e, Dummy):
         return set()
@@ -198,18 +197,18 @@ def _names(e: Basic) -> set:
     return names | {(FUNCTION, e.letter)} if isinstance(e, Opaque) else names
 
 
-def _spelling(name) -> str:
-    return name[1] if isinstance(name, tuple) else str(getattr(name, "label", name))
+def _spelling(name):
+    return name[1] if isinstance(name, tuple) else str(name)
 
 
-def _group(name) -> str:
+def _group(name):
     """What is declared of a name: its assumptions, or that it is a function."""
     if isinstance(name, tuple):
         return FUNCTION
     return ", ".join(sorted(getattr(name, "label", name)._assumptions_orig))
 
 
-def _identifiers(names) -> dict:
+def _identifiers(names):
     """{name: its identifier}, each of one name alone."""
     identifiers = {}
     for name in sorted(names, key=lambda name: (_spelling(name), _group(name))):
@@ -220,9 +219,9 @@ def _identifiers(names) -> dict:
     return identifiers
 
 
-def _declared(identifiers) -> dict:
+def _declared(identifiers):
     """{what is declared: the names it is declared of}."""
-    groups: dict[str, list[str]] = {}
+    groups = {}
     for name, text in identifiers.items():
         if isinstance(name, IndexedBase):
             text += f"[{', '.join(identifiers[size] for size in name.shape or ())}]"
@@ -302,7 +301,7 @@ def _local(f, v, held=()):
     return Local(f, v, [getattr(name, "label", name) for name in held])
 
 
-def _read(text, scope) -> Expr:
+def _read(text, scope):
     names = _Letters(scope)
     e = sympify(eval(text, {"__builtins__": {}}, names))  # noqa: S307 - the package's own text
     for name, letter in names.letters.items():
@@ -311,7 +310,7 @@ def _read(text, scope) -> Expr:
     return e
 
 
-def _scope(written) -> dict:
+def _scope(written):
     """What the names of an entry are."""
     names, tensors = written.get("names", {}), []
     scope = VOCABULARY | {"Sum": _sum, "Local": _local}
