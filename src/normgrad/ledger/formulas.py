@@ -120,12 +120,8 @@ def _shares():
 
 
 @cache
-def _registry():
+def formulas() -> dict[str, Formula]:
+    """All formulas of the book that are checked with numbers, by label; not to be changed."""
     with as_written():
         sections = [_differences, _sums, _formats, _variances, _shares]
         return {entry.label: entry for section in sections for entry in section()}
-
-
-def formulas() -> dict[str, Formula]:
-    """All formulas of the book that are checked with numbers, by label, in the order of the book."""
-    return dict(_registry())

@@ -30,7 +30,7 @@ from sympy import (
 )
 
 from .measured import Largest
-from .notation import Local, Partial, name_of, rename_bound, with_parts
+from .notation import Local, Partial, name_of, no_text, rename_bound, with_parts
 
 # where these have no derivative is known: nowhere, or where `conditions` says
 DIFFERENTIABLE = (
@@ -64,14 +64,11 @@ def D(e: Expr, v: Expr) -> Expr:
     Raises:  ValueError when v is no entry and no real scalar: letters and dimensions do not vary;
              NotImplementedError for a function that may have jumps or poles, such as floor or tan
     """
-    if isinstance(e, str) or isinstance(v, str):
-        raise TypeError(
-            f"got the text {v if isinstance(v, str) else e!r}, needs SymPy expressions"
-        )
+    e, v = no_text(e, v)
     if not (isinstance(v, Indexed) or isinstance(v, Symbol) and not v.is_integer):
         raise ValueError(f"{v}: only an entry of a tensor or a real scalar can vary")
     with evaluate(True):
-        e = rename_bound(resolve(sympify(e)))
+        e = rename_bound(resolve(e))
         _check_functions(e, v)
         slope = e.diff(v)
         return (

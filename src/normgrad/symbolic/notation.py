@@ -84,7 +84,8 @@ def delta(i: Symbol, k: Symbol) -> Expr:
     return KroneckerDelta(i, k)
 
 
-def _no_text(*parts):
+def no_text(*parts):
+    """The parts of a derivative as expressions; TypeError for a text, which SymPy would read as a symbol."""
     for part in parts:
         if isinstance(part, str):
             raise TypeError(
@@ -99,7 +100,7 @@ class Partial(Expr):
     is_commutative = True
 
     def __new__(cls, f, v):  # noqa: D102
-        return Basic.__new__(cls, *_no_text(f, v))
+        return Basic.__new__(cls, *no_text(f, v))
 
 
 class Local(Expr):
@@ -112,7 +113,7 @@ class Local(Expr):
     is_commutative = True
 
     def __new__(cls, f, v, held=()):  # noqa: D102
-        return Basic.__new__(cls, *_no_text(f, v), Tuple(*held))
+        return Basic.__new__(cls, *no_text(f, v), Tuple(*held))
 
 
 def with_parts(e: Expr, change: Callable[[Expr], Expr]) -> Expr:

@@ -312,21 +312,20 @@ def _read(text, scope):
 
 def _scope(written):
     """What the names of an entry are."""
-    names, tensors = written.get("names", {}), []
+    names = written.get("names", {})
     scope = VOCABULARY | {"Sum": _sum, "Local": _local}
+    # sizes are declared before the tensors that have them: "integer, positive" comes before "positive" and "real"
     for group, declared in written["symbols"].items():
         assumptions = dict.fromkeys(filter(None, group.split(", ")), True)
         for text, shape in re.findall(r"(\w+)(\[[^]]*\])?", declared):
             name = names.get(text, text)
-            if shape:
-                tensors.append((text, name, shape, assumptions))
-            elif group == FUNCTION:
+            if group == FUNCTION:
                 scope[text] = opaque(name)
+            elif shape:
+                sizes = tuple(scope[size] for size in re.findall(r"\w+", shape)) or None
+                scope[text] = IndexedBase(name, shape=sizes, **assumptions)
             else:
                 scope[text] = Symbol(name, **assumptions)
-    for text, name, shape, assumptions in tensors:
-        sizes = tuple(scope[size] for size in re.findall(r"\w+", shape)) or None
-        scope[text] = IndexedBase(name, shape=sizes, **assumptions)
     return scope
 
 
@@ -347,14 +346,13 @@ def equation_of(label: str, written: dict) -> Equation:
         chains = [read(line) for line in written["equation"]]
         if written["kind"] == DEFINITION:
             chains = [defs.line(*heads) for heads in chains]
-        where = written.get("holds_where", "")
         return Equation(
             label,
             written["claim"],
             tuple(chains),
             defs,
             kind=written["kind"],
-            holds_where=where,
+            holds_where=written.get("holds_where", ""),
         )
 
 
