@@ -264,16 +264,16 @@ class TorchBackend:
 
     def tensors(self, case: cases.Case, dtypes: Dtypes) -> dict[str, Tensor | None]:
         """{name: tensor or None} of the case's arrays, laid out as the case says."""
-        return _arrays(case, partial(self._tensor, case, dtypes))
-
-    def _tensor(self, case, dtypes, name, array):
         import torch
 
-        memory = {"dtype": getattr(torch, dtypes[name]), "device": self.device}
-        plain = torch.tensor(array).to(**memory)
-        if case.layout == "negated":
-            return torch._neg_view(-plain)
-        return _laid_out(case, name, plain, torch, **memory)
+        def convert(name, array):
+            memory = {"dtype": getattr(torch, dtypes[name]), "device": self.device}
+            plain = torch.tensor(array).to(**memory)
+            if case.layout == "negated":
+                return torch._neg_view(-plain)
+            return _laid_out(case, name, plain, torch, **memory)
+
+        return _arrays(case, convert)
 
     def forward(
         self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec

@@ -64,33 +64,30 @@ def _folded(e, defs):
     """The normal form with names for sums and roots, and then for input entries where that is shorter."""
     values = {}
     sizes = index_ranges(e)
-    for name in _entries(defs, sizes):
-        body = _put(nf(resolve(defs.unfold(name))), values)
-        values |= _solved(name, body, _generators(body))
-        e = _put(e, values)
+
+    def body_of(name):
+        return _put(nf(resolve(defs.unfold(name))), values)
+
+    for head, _ in defs:
+        for name in _entries(head, sizes):
+            body = body_of(name)
+            values |= _solved(name, body, _generators(body))
+            e = _put(e, values)
     for head, _ in reversed(list(defs)):
-        entries = [
-            name for name in _entries(defs, sizes) if name_of(name) == name_of(head)
-        ]
         inputs = {}
-        for name in entries:
-            body = _put(nf(resolve(defs.unfold(name))), values)
-            inputs |= _solved(name, body, _input_entries(body, defs))
+        for name in _entries(head, sizes):
+            body = body_of(name)
+            entries = [part for part in body.atoms(Indexed) if part not in defs]
+            inputs |= _solved(name, body, entries)
         shorter = _put(e, inputs)
         e = min(e, shorter, key=lambda form: min(map(_length, _forms(form))))
     return e
 
 
-def _entries(defs, sizes):
-    """Every defined name, a tensor's at all free indices of the expression that have its ranges."""
-    for head, _ in defs:
-        fitting = [[i for i in sizes if sizes[i] == size] for size in shape_of(head)]
-        for indices in product(*fitting):
-            yield entry_of(name_of(head), indices)
-
-
-def _input_entries(body, defs):
-    return [part for part in body.atoms(Indexed) if part not in defs]
+def _entries(head, sizes):
+    """A defined name, a tensor's at all free indices of the expression that have its ranges."""
+    fitting = [[i for i in sizes if sizes[i] == size] for size in shape_of(head)]
+    return [entry_of(name_of(head), indices) for indices in product(*fitting)]
 
 
 def _generators(body):

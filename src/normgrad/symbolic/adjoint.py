@@ -26,17 +26,12 @@ def reverse(defs: Defs, output: Basic, cotangent: Basic) -> Defs:
     The cotangent of v is called dv. It is a sum over the consumers of v, which are the lines u that use v: the
     cotangent of u times the local derivative of u with respect to v, summed over u's indices, deltas contracted.
 
-    Args:    defs: the computation, in order, without derivatives; lines after the output's are left out
+    Args:    defs: the computation, in order, without derivatives; its last line is the output's
              output, cotangent: two names of one shape
-    Returns: the definitions up to the output, followed by one for each defined name and for each indexed input
+    Returns: the definitions, followed by one for each defined name and for each indexed input
     Raises:  ValueError when a cotangent's name is taken
     """
-    lines = list(defs)
-    while name_of(lines[-1][0]) != output:
-        lines.pop()
-    extended = Defs()
-    for head, formula in lines:
-        extended[head] = formula
+    lines, extended = list(defs), defs.without(cotangent)
     taken = set(map(str, names_in(Tuple(*lines, cotangent))))
     cotangents = {output: cotangent}
     for v in [*[head for head, _ in reversed(lines[:-1])], *_inputs(lines)]:

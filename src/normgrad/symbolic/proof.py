@@ -12,7 +12,7 @@ from .admission import check_branches
 from .calculus import index_ranges, resolve
 from .conditions import side_conditions
 from .definitions import Defs, check_claim
-from .elementary import has_rules, in_basic_terms
+from .elementary import RULES, in_basic_terms
 from .normal_form import cleared_sides, equal, letters_of_sums, nf
 from .notation import with_letters
 from .patience import SECONDS, OutOfPatience, limited
@@ -151,7 +151,7 @@ def prove(
                     sides = resolve(check_branches(defs.unfold(claim, names)))
                     index_ranges(sides)
                     proved = equal(*sides)
-                    if not proved and has_rules(sides):
+                    if not proved and sides.has(*RULES):
                         proved = equal(*in_basic_terms(sides))
                     if proved:
                         return _defined(Proof(lhs, rhs, sides, defs), where)
