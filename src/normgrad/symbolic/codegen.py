@@ -127,7 +127,7 @@ class ArrayCode(Code):
 
     def __init__(self, dialect: str, axes: Sequence, ranges: dict):
         super().__init__()
-        self.dialect, self.axes, self.ranges = dialect, tuple(axes), ranges
+        self.dialect, self.axes, self.ranges = dialect, list(axes), ranges
         self.words = _DIALECTS[dialect]
 
     def _print_Function(self, e):
@@ -179,9 +179,7 @@ class ArrayCode(Code):
     def _reduced(self, kind, body, letters):
         inner = ArrayCode(self.dialect, self.axes, {**self.ranges, **letters})
         for letter in letters:
-            axes = list(inner.axes)
-            axes.insert(inner._position(body, letter), letter)
-            inner.axes = tuple(axes)
+            inner.axes.insert(inner._position(body, letter), letter)
         places = tuple(inner.axes.index(letter) - len(inner.axes) for letter in letters)
         axis = places[0] if len(places) == 1 else places
         return self.words[kind].format(inner.doprint(body), axis)
@@ -190,7 +188,7 @@ class ArrayCode(Code):
         """Where the summed axis goes: where it already stands in the arrays, so that they need no transposing."""
         for part in sorted(body.atoms(Indexed), key=str):
             if letter in part.indices:
-                after = part.indices[list(part.indices).index(letter) + 1 :]
+                after = part.indices[part.indices.index(letter) + 1 :]
                 following = [
                     self.axes.index(index) for index in after if index in self.axes
                 ]
