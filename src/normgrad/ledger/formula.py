@@ -89,8 +89,8 @@ class Formula:
         their quotient, and 1.
 
         Args:    values: numbers, arrays, or functions for every name in the formula; the sizes are those of the arrays
-                 within: how far apart the sides of an "=" may be, a number or an array
-        Raises:  ValueError for a name without a value, or with one that nothing uses, and for an "=" without `within`
+                 within: how far apart the sides of an "=" may be, a number or an array; none allows nothing
+        Raises:  ValueError for a name without a value, or with one that nothing uses
         """
         read = Values(values)
         pairs = [
@@ -105,10 +105,6 @@ class Formula:
             for side in (line.relation.lhs, line.relation.rhs)
         )
         if isinstance(line.relation, Eq):
-            if within is None:
-                raise ValueError(
-                    f"within: {self.label} is an equality, and needs how far apart its sides may be"
-                )
             left, right = abs(left - right), np.asarray(within, dtype=float)
         elif isinstance(line.relation, Near):
             left, right = abs(np.log10(abs(left / right))), np.asarray(1.0)

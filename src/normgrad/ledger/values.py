@@ -56,10 +56,6 @@ class Values:
         """Read the sizes of an entry's dimensions off its array."""
         name, shape = str(entry.base), entry.base.shape
         array = self.scope[name] = self._value_of(name)
-        if array.ndim != len(entry.indices):
-            raise ValueError(
-                f"values: {name} has {array.ndim} axes, and {len(entry.indices)} indices in the formula"
-            )
         self.ranges |= zip(entry.indices, shape, strict=True)
         for size, length in zip(map(str, shape), array.shape, strict=True):
             if self.sizes.setdefault(size, length) != length:

@@ -66,9 +66,9 @@ class Claim:
 
     def __init__(self):
         self.defs = Defs()
-        self._spelled = {}
-        self._heads = {}
-        self._readers = {}
+        self._spelled = {}  # spelling: what it stands for
+        self._heads = {}  # name: the kernel's head of its definition
+        self._readers = {}  # the kernel's symbol or tensor: the reader's
 
     def __call__(self, e) -> Expr:
         """An expression of the reader's as one of the kernel's."""
