@@ -135,8 +135,7 @@ class Verdict:
         """At most three lines: the step, the difference, a counterexample."""
         counterexample = self.refusal.counterexample
         kind = "refuted" if counterexample else f"undecided ({self.refusal.why})"
-        several = len(self.lines) > 2
-        where = f" at step {self.step}" if several else ""
+        where = f" at step {self.step}" if len(self.lines) > 2 else ""
         yield f"{kind}{where}: {_equated(self.failing)}"
         if counterexample:
             difference = lettered(self._difference)[0]

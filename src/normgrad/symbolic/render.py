@@ -310,18 +310,18 @@ def _pieces(e):
 
 
 def _gathered(e):
-    above, under, numbers, apart = [], [], [], []
+    above, under, apart = [], [], []
     for factor in e.args:
         if isinstance(factor, Pow) and factor.exp.is_negative:
             under.append(Pow(factor.base, -factor.exp))
         elif isinstance(factor, Sum | Add | Partial | Local):
             apart.append(factor)
         elif isinstance(factor, Rational) and factor.q != 1:
-            above += [Integer(factor.p)] if factor.p != 1 else []
-            numbers.append(Integer(factor.q))
+            under.insert(0, Integer(factor.q))
+            if factor.p != 1:
+                above.append(Integer(factor.p))
         else:
             above.append(factor)
-    under = numbers + under
     if not under:
         return above + apart
     return [tuple(Mul(*part, evaluate=False) for part in (above, under)), *apart]
