@@ -185,8 +185,9 @@ class Claim:
             with evaluate(True):
                 if formula.has(Partial, Local):
                     formula = contracted(self(label.formula))
-                self._heads[label] = self._named(label)
-                self.defs[self._heads[label]] = formula
+                named = self._named(label)
+                self.defs[named] = formula
+            self._heads[label] = named
         return self._heads[label]
 
     def _named(self, label):

@@ -253,7 +253,9 @@ def power(base: Expr, exponent: Expr) -> Expr:
     if isinstance(base, Reciprocal):
         return power(base.args[0], -exponent)
     if isinstance(base, Root):
-        whole = exponent.is_Integer or _is_square(base.args[0])
+        # the root of a square is an absolute value
+        square = base.args[0].is_Pow and base.args[0].exp == 2
+        whole = exponent.is_Integer or square
         return _radical(base, exponent) if whole else power(base.args[0], exponent / 2)
     if base.is_Mul or base.is_Pow:
         split, kept = _split_factors(base, exponent)
@@ -297,11 +299,6 @@ def _radical(base, exponent):
     raise NotImplementedError(
         f"({base})**({exponent}): only square roots, and roots of roots such as the fourth, have a normal form"
     )
-
-
-def _is_square(e):
-    """Whether e is the square of one thing, so that its root is that thing's absolute value."""
-    return e.is_Pow and e.exp == 2
 
 
 def _lowest_powers(terms):

@@ -92,12 +92,9 @@ def _one_level(node, defs):
     defs = defs.without(v)
     body = rename_bound(defs.opened(f))
     names = [name_of(head) for head, _ in defs if name_of(head) in names_in(body)]
-    through = [name for name in names if _reaches(name, v, defs)]
+    lines = {name: defs.unfold(defs.line(name)[0]) for name in names}
+    through = [name for name in names if lines[name].has(name_of(v))]
     return Add(contracted(D(body, v)), *[_passed(body, name, v) for name in through])
-
-
-def _reaches(name, v, defs):
-    return defs.unfold(defs.line(name)[0]).has(name_of(v))
 
 
 def _passed(body, name, v):
