@@ -166,14 +166,12 @@ class SympyBackend(NumpyBackend):
 
 def _of_heads(outcomes):
     """The outcome of all heads from those of each."""
-    arrays = {}
-    for name in OUTPUTS:
-        of_each = [getattr(outcome, name) for outcome in outcomes]
-        arrays[name] = None
-        if of_each[0] is not None:
-            stacked = np.stack(of_each, -2)
-            arrays[name] = stacked.reshape(-1, stacked.shape[-1])
-    return Outcome(**arrays)
+
+    def joined(name, _):
+        stacked = np.stack([getattr(outcome, name) for outcome in outcomes], -2)
+        return stacked.reshape(-1, stacked.shape[-1])
+
+    return Outcome(**changed(outcomes[0], OUTPUTS, joined))
 
 
 def _home(name):

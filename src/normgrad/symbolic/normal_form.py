@@ -358,7 +358,8 @@ def split_content(e: Expr) -> tuple[Expr, Expr]:
     monomial = Mul(*[b**n for b, n in shared if b.is_Symbol and b.is_positive])
     monomial *= _common_exponential(terms)
     content = content * monomial / denominator
-    if not all(_positive(factor.as_base_exp()[0]) for factor in Mul.make_args(content)):
+    bases = [factor.as_base_exp()[0] for factor in Mul.make_args(content)]
+    if not all((b.is_Symbol or b.is_number) and b.is_positive for b in bases):
         return S.One, e
     return content, multiply_out(numerator / monomial)
 
@@ -382,10 +383,6 @@ def _exponent(term):
     return Add(
         *[factor.args[0] for factor in Mul.make_args(term) if isinstance(factor, exp)]
     )
-
-
-def _positive(base):
-    return (base.is_Symbol or base.is_number) and bool(base.is_positive)
 
 
 def letters_of_sums(*expressions: Expr) -> dict[Sum, Symbol]:

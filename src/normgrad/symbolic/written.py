@@ -237,7 +237,7 @@ def entry(equation: Equation, page: str) -> dict:
 
     Args:    equation: with ends alone where a cell derives it; page: that shows it, without .md
     Returns: a dictionary for JSON, see the module; `equation_of` makes the equation of it again
-    Raises:  ValueError for what has no text, or where the text does not give the equation again
+    Raises:  ValueError where the text does not give the equation again
     """
     lines = definitions_of(equation)
     identifiers = _identifiers(_names(Tuple(*lines, *equation.chains)))
@@ -261,8 +261,9 @@ def entry(equation: Equation, page: str) -> dict:
             "equation": [write.line(chain[:ends]) for chain in equation.chains],
             "holds_where": equation.holds_where,
         }
-    always = {"symbols", "definitions"}
-    written = {key: value for key, value in written.items() if value or key in always}
+    for key in ("page", "names", "holds_where"):
+        if not written[key]:
+            del written[key]
     read = equation_of(equation.label, written)
     if not same(read, equation):
         raise ValueError(
@@ -365,9 +366,7 @@ def same(first: Equation, second: Equation) -> bool:
 
 
 def _content(equation):
-    fields = ("claim", "kind", "holds_where")
     with evaluate(False):
         chains = [tuple(map(numbered, chain)) for chain in equation.chains]
         lines = {tuple(map(numbered, line)) for line in definitions_of(equation)}
-    values = [getattr(equation, name) for name in fields]
-    return values, chains, lines
+    return equation.claim, equation.kind, equation.holds_where, chains, lines
