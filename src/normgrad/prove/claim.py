@@ -208,9 +208,8 @@ class Claim:
 
     def _derivative(self, e):
         f = self(e.args[0])
-        for v, times in e.variable_count:
-            for _ in range(int(times)):
-                f = self._partial(f, self(v))
+        for v in e.variables:
+            f = self._partial(f, self(v))
         return f
 
     def _derivative_at(self, e):
@@ -220,7 +219,7 @@ class Claim:
         if not plain or not isinstance(f.args[0], AppliedUndef):
             raise CannotJudge(f"{e}: a substitution has no form here")
         function = self._function(f.args[0].func)
-        for _ in range(sum(int(times) for _, times in f.variable_count)):
+        for _ in f.variables:
             function = derivative(function)
         return function(self(values[0]))
 

@@ -143,10 +143,9 @@ class _Reader:
             owner = self.value(node.func.value)
             if isinstance(owner, Expr):
                 function, parts = sympy.diff, [node.func.value, *parts]
-        if function is sympy.diff and len(parts) == 2:
-            return Partial(*map(self.read, parts))
-        if function is self.local and len(parts) == 2:
-            return Local(*map(self.read, parts))
+        if len(parts) == 2:
+            nodes = {sympy.diff: Partial, self.local: Local}
+            function = nodes.get(function, function)
         written = isinstance(function, type) and issubclass(function, Expr)
         if written or function in WRITERS:
             return function(*map(self.read, parts))
