@@ -12,7 +12,7 @@ from normgrad.symbolic import (
     tensor,
     total,
 )
-from normgrad.symbolic.steps import using
+from normgrad.symbolic.steps import substituted
 
 N = dim("N")
 i, j, k = index("i", "j", "k")
@@ -26,8 +26,9 @@ def test_an_earlier_result_is_put_in_with_other_letters():
     defs[x_hat[k]] = x[k] * rstd
     defs[y[k]] = w[k] * x_hat[k]
     slope = prove(Partial(rstd, x[j]), -(rstd**2) * x_hat[j] / N, defs)
-    assert using(slope)(x[i] * Partial(rstd, x[k])) == -x[i] * rstd**2 * x_hat[k] / N
+    waiting = x[i] * Partial(rstd, x[k])
+    assert substituted(waiting, slope) == -x[i] * rstd**2 * x_hat[k] / N
     crossed = prove(Partial(y[k], x[j]), w[k] * Partial(x_hat[k], x[j]), defs)
-    assert using(crossed)(Partial(y[j], x[k])) == w[j] * Partial(x_hat[j], x[k])
+    assert substituted(Partial(y[j], x[k]), crossed) == w[j] * Partial(x_hat[j], x[k])
     in_a_sum = total(N, lambda r: w[r] * Partial(rstd, x[r]))
-    assert not using(slope)(in_a_sum).has(Partial)
+    assert not substituted(in_a_sum, slope).has(Partial)

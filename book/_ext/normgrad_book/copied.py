@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from sympy import Add, Indexed, Mul, Pow, Sum, Symbol
+from sympy import Indexed, Pow, Sum, Symbol
 
 from normgrad.symbolic.calculus import free_letters
 from normgrad.symbolic.codegen import ArrayCode, computation
@@ -24,7 +24,7 @@ ORDER = ("dy", "dresidual_out", "x", "residual", "w", "b")
 
 
 class RowCode(ArrayCode):
-    """Expressions in the entries of a row.
+    """Expressions in the entries of a row; whoever prints them removes parentheses that are not needed.
 
     Args:  dialect: "numpy" or "torch"; column: the index of the column of the result, or None
     """
@@ -35,39 +35,28 @@ class RowCode(ArrayCode):
         super().__init__(dialect, (), {})
         self.column = column
 
-    def code(self, e) -> str:
-        """The code of an expression; whoever prints it removes parentheses that are not needed.
-
-        Raises:  NotImplementedError for what is not about the entries of one row
-        """
-        if isinstance(e, Add):
-            return self._sum_of_terms(e)
-        if isinstance(e, Mul):
-            return self._product(e)
-        return super().code(e)
-
-    def _sum_of_terms(self, e):
+    def _print_Add(self, e):
         terms = sorted(e.args, key=lambda term: term.could_extract_minus_sign())
-        text = self.code(terms[0])
+        text = self._print(terms[0])
         for term in terms[1:]:
             if term.could_extract_minus_sign():
-                text += f" - ({self.code(-term)})"
+                text += f" - ({self._print(-term)})"
             else:
-                text += f" + ({self.code(term)})"
+                text += f" + ({self._print(term)})"
         return f"({text})"
 
-    def _product(self, e):
+    def _print_Mul(self, e):
         if e.could_extract_minus_sign():
-            return f"(-{self.code(-e)})"
+            return f"(-{self._print(-e)})"
         columns = Symbol(COLUMNS, integer=True, positive=True)
         sums = [part for part in e.args if self._over_columns(part)]
         if Pow(columns, -1) in e.args and sums:
             factors = [part for part in e.args if part not in (1 / columns, sums[0])]
             mean = self._reduced("mean", sums[0].function, sums[0].variables)
-            return self._quotient([mean, *map(self.code, factors)], [])
+            return self._quotient([mean, *map(self._print, factors)], [])
         below = [1 / part for part in e.args if part.is_Pow and part.exp == -1]
         above = [part for part in e.args if 1 / part not in below]
-        return self._quotient([*map(self.code, above)], [*map(self.code, below)])
+        return self._quotient([*map(self._print, above)], [*map(self._print, below)])
 
     def _quotient(self, above, below):
         text = " * ".join(above) or "1"
@@ -79,9 +68,9 @@ class RowCode(ArrayCode):
     def _refused(self, e):
         raise NotImplementedError(f"{e}: no {self.WHAT}")
 
-    _delta = _largest = _refused
+    _print_KroneckerDelta = _print_Largest = _refused
 
-    def _indexed(self, e):
+    def _print_Indexed(self, e):
         sizes = [str(size) for size in e.base.shape]
         columns = [
             k for k, size in zip(e.indices, sizes, strict=True) if size == COLUMNS
@@ -90,13 +79,13 @@ class RowCode(ArrayCode):
             self._refused(e)
         return str(e.base.label)
 
-    def _sum(self, e):
+    def _print_Sum(self, e):
         if self._over_columns(e):
             return self._reduced("sum", e.function, e.variables)
         over_rows = [str(limit[2]) for limit in e.limits] == [ROWS]
         if not over_rows or self.column not in free_letters(e):
             self._refused(e)
-        return f"({self.code(e.function)}).reshape(-1, {COLUMNS}).sum(0)"
+        return f"({self._print(e.function)}).reshape(-1, {COLUMNS}).sum(0)"
 
     def _reduced(self, kind, body, letters):
         (letter,) = letters
@@ -104,7 +93,7 @@ class RowCode(ArrayCode):
         if outer in free_letters(body) or letter not in free_letters(body):
             self._refused(body)
         self.column = letter
-        text = self.code(body)
+        text = self._print(body)
         self.column = outer
         return REDUCTIONS[self.dialect].format(kind, text)
 
@@ -141,7 +130,7 @@ def _line(head, formula, dialect):
     if isinstance(head, Indexed) and str(head.base.shape[-1]) == COLUMNS:
         column = head.indices[-1]
     writer = RowCode(dialect, column)
-    name = writer.code(head)
+    name = writer.doprint(head)
     if column is not None and column not in free_letters(formula):
         raise NotImplementedError(f"{head}: no {RowCode.WHAT}")
-    return f"{name} = {writer.code(formula)}"
+    return f"{name} = {writer.doprint(formula)}"

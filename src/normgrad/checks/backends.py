@@ -13,9 +13,9 @@ import numpy as np
 
 from .. import numpy_ref
 from ..spec import NormSpec
+from ..tolerance import Dtypes, promoted
 from . import cases
-from .cases import ARRAYS, MATRICES, Case
-from .tolerance import Dtypes, promoted
+from .cases import ARRAYS, MATRICES, VECTORS, Case, changed
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,37 +37,26 @@ class Outcome:
     dw: np.ndarray | None
     db: np.ndarray | None
 
-    def of_head(self, head: int, heads: int) -> Outcome:
-        """What belongs to one head: its rows, and its row of dw and db."""
-        index = dict.fromkeys(OUTPUTS, slice(head, None, heads))
-        index |= {"dw": head, "db": head}
-        arrays = {name: getattr(self, name) for name in OUTPUTS}
-        return Outcome(
-            **{
-                name: None if array is None else array[index[name]]
-                for name, array in arrays.items()
-            }
-        )
 
-
-def _arrays(case: Case, convert) -> dict:
-    arrays = {}
-    for name in ARRAYS:
-        array = getattr(case, name)
-        if array is not None and case.lead is not None and name in MATRICES:
+def _arrays(case, convert):
+    def with_lead(name, array):
+        if case.lead is not None and name in MATRICES:
             array = array.reshape(*case.lead, array.shape[-1])
-        arrays[name] = None if array is None else convert(name, array)
-    return arrays
+        return convert(name, array)
+
+    return changed(case, ARRAYS, with_lead)
 
 
-def _in_rows(case: Case, *outputs) -> Outcome:
+def _in_rows(case, *outputs):
     """The outputs of a backend in float64, with the leading axes as one."""
-    arrays = [None if t is None else t.astype(np.float64) for t in outputs]
-    if case.lead is not None:
-        arrays[:4] = [
-            None if t is None else t.reshape(case.x.shape) for t in arrays[:4]
-        ]
-    return Outcome(*arrays)
+
+    def in_rows(name, array):
+        array = array.astype(np.float64)
+        if case.lead is None or name in VECTORS:
+            return array
+        return array.reshape(case.x.shape)
+
+    return Outcome(**changed(Outcome(*outputs), OUTPUTS, in_rows))
 
 
 def _repeats(case, name):
@@ -123,18 +112,7 @@ class Backend(Protocol):
         ...
 
 
-class _Float64Backend:
-    """The forward of a backend that has its forward and backward in one."""
-
-    def forward(
-        self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """(y, residual_out) of the case in float64, some of its arrays replaced."""
-        outcome = self.run(replace(case, **arrays), spec, "float64")
-        return outcome.y, outcome.residual_out
-
-
-class NumpyBackend(_Float64Backend):
+class NumpyBackend:
     """numpy_ref, or a module with the same two functions."""
 
     name = "numpy"
@@ -142,6 +120,13 @@ class NumpyBackend(_Float64Backend):
 
     def __init__(self, module: ModuleType = numpy_ref) -> None:
         self.module = module
+
+    def forward(
+        self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(y, residual_out) of the case in float64, some of its arrays replaced."""
+        outcome = self.run(replace(case, **arrays), spec, "float64")
+        return outcome.y, outcome.residual_out
 
     def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
         """Forward and backward of a case whose numbers the dtype holds."""
@@ -161,7 +146,7 @@ class NumpyBackend(_Float64Backend):
         return _in_rows(case, saved.y, saved.residual_out, *gradients)
 
 
-class SympyBackend(_Float64Backend):
+class SympyBackend(NumpyBackend):
     """NumPy code printed from the SymPy definitions that are proved; float64."""
 
     name = "sympy"
@@ -170,31 +155,23 @@ class SympyBackend(_Float64Backend):
     def __init__(self, module: ModuleType | None = None) -> None:
         if module is None:
             from ..symbolic import backend as module
-        self.module = module
+        super().__init__(module)
 
     def run(self, case: Case, spec: NormSpec, dtype: str) -> Outcome:
         """Forward and backward of a case, head by head where each has a weight."""
-        if case.heads is not None:
-            return _of_heads([self.run(part, spec, dtype) for part in case.by_head()])
-        a = _arrays(case, lambda _name, array: array)
-        inputs = (a["x"], a["weight"], a["bias"], a["residual"])
-        spec = _spec_of(self.module, spec)
-        y, residual_out, *_ = self.module.forward(*inputs, spec)
-        dx, dw, db = self.module.backward(a["dy"], *inputs, a["dresidual_out"], spec)
-        dresidual = None if case.residual is None else dx
-        return _in_rows(case, y, residual_out, dx, dresidual, dw, db)
+        if case.heads is None:
+            return super().run(case, spec, dtype)
+        return _of_heads([self.run(part, spec, dtype) for part in case.by_head()])
 
 
 def _of_heads(outcomes):
     """The outcome of all heads from those of each."""
-    arrays = {}
-    for name in OUTPUTS:
-        of_each = [getattr(outcome, name) for outcome in outcomes]
-        arrays[name] = None
-        if of_each[0] is not None:
-            stacked = np.stack(of_each, -2)
-            arrays[name] = stacked.reshape(-1, stacked.shape[-1])
-    return Outcome(**arrays)
+
+    def joined(name, _):
+        stacked = np.stack([getattr(outcome, name) for outcome in outcomes], -2)
+        return stacked.reshape(-1, stacked.shape[-1])
+
+    return Outcome(**changed(outcomes[0], OUTPUTS, joined))
 
 
 def _home(name):
@@ -285,16 +262,16 @@ class TorchBackend:
 
     def tensors(self, case: cases.Case, dtypes: Dtypes) -> dict[str, Tensor | None]:
         """{name: tensor or None} of the case's arrays, laid out as the case says."""
-        return _arrays(case, partial(self._tensor, case, dtypes))
-
-    def _tensor(self, case, dtypes, name, array):
         import torch
 
-        memory = {"dtype": getattr(torch, dtypes[name]), "device": self.device}
-        plain = torch.tensor(array).to(**memory)
-        if case.layout == "negated":
-            return torch._neg_view(-plain)
-        return _laid_out(case, name, plain, torch, **memory)
+        def convert(name, array):
+            memory = {"dtype": getattr(torch, dtypes[name]), "device": self.device}
+            plain = torch.tensor(array).to(**memory)
+            if case.layout == "negated":
+                return torch._neg_view(-plain)
+            return _laid_out(case, name, plain, torch, **memory)
+
+        return _arrays(case, convert)
 
     def forward(
         self, case: Case, arrays: dict[str, np.ndarray], spec: NormSpec

@@ -13,10 +13,11 @@ from numbers import Integral
 import numpy as np
 
 from ..spec import L2_NORM, LAYER_NORM, LAYER_NORM_STD, RMS_NORM, NormSpec
-from .tolerance import Dtypes, round_to
+from ..tolerance import Dtypes, round_to
 
 ARRAYS = ("x", "weight", "bias", "residual", "dy", "dresidual_out")
 MATRICES = ("x", "residual", "dy", "dresidual_out")
+VECTORS = ("weight", "bias", "dw", "db")
 
 # The presets, the source text's operator (sum, scale, no eps), and the remaining pairs of centring and placement.
 # An eps of 0.3 to 0.5 stands beside rows of size 0.1 to 10, so that the clamp is met on both of its sides.
@@ -33,6 +34,23 @@ SPECS = {
     "rms_norm_offset": RMS_NORM.replace(eps=1e-6, weight_offset=1.0),
     "l2_clamp": NormSpec(center=False, reduce="sum", eps=0.5, placement="clamp"),
 }
+
+
+def changed(record, names, change) -> dict[str, np.ndarray | None]:
+    """{name: change(name, array)} of a record's arrays, None for those that it lacks."""
+    arrays = {name: getattr(record, name) for name in names}
+    return {
+        name: None if array is None else change(name, array)
+        for name, array in arrays.items()
+    }
+
+
+def of_head(record, head: int, heads: int, names) -> dict[str, np.ndarray | None]:
+    """{name: what belongs to one head} of a record's arrays: its rows, or its row of what has one a head."""
+    rows = slice(head, None, heads)
+    return changed(
+        record, names, lambda name, array: array[head if name in VECTORS else rows]
+    )
 
 
 @dataclass(frozen=True)
@@ -70,24 +88,16 @@ class Case:
             return [self]
         parts = []
         for head in range(self.heads):
-            index = dict.fromkeys(MATRICES, slice(head, None, self.heads))
-            index |= {"weight": head, "bias": head}
-            arrays = {name: getattr(self, name) for name in ARRAYS}
-            arrays = {
-                name: None if array is None else array[index[name]]
-                for name, array in arrays.items()
-            }
+            part = replace(self, **of_head(self, head, self.heads, ARRAYS))
             name = f"{self.name}, head {head}"
-            part = replace(self, **arrays, name=name, layout="contiguous")
-            parts.append(replace(part, lead=None, heads=None))
+            part = replace(part, name=name, layout="contiguous", lead=None, heads=None)
+            parts.append(part)
         return parts
 
     def rounded(self, dtype: str | Dtypes) -> Case:
         """The case with every number rounded to the nearest of its dtype, still held in float64."""
-        dtypes, arrays = Dtypes.of(dtype), {}
-        for name in ARRAYS:
-            array = getattr(self, name)
-            arrays[name] = None if array is None else round_to(array, dtypes[name])
+        dtypes = Dtypes.of(dtype)
+        arrays = changed(self, ARRAYS, lambda name, a: round_to(a, dtypes[name]))
         return replace(self, **arrays)
 
     def summed(self, dtype: str | Dtypes) -> np.ndarray:

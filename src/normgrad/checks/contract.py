@@ -12,10 +12,10 @@ import numpy as np
 
 from .. import numpy_ref
 from ..spec import NormSpec
+from ..tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, factor, unit_roundoff
 from .backends import INPUTS, OUTPUTS, Backend, Name, Outcome, get
-from .cases import MATRICES, Case
+from .cases import MATRICES, Case, of_head
 from .finite_difference import directional, inner
-from .tolerance import LARGEST, SMALLEST_NORMAL, Dtypes, bounds, factor, unit_roundoff
 
 GRADIENT_OF = {"dx": "x", "dresidual": "residual", "dw": "weight", "db": "bias"}
 
@@ -88,7 +88,7 @@ def compare_output(title, got, expected, bound, largest, lost):
     return float(error[index]), float(bound[index])
 
 
-def _flat(case: Case, spec, dtype) -> bool:
+def _flat(case, spec, dtype):
     """Whether some row, as it is normalized, has s = 0: constant where the spec centres, zero where it does not."""
     p = case.rounded(dtype).summed(dtype)
     size = np.ptp(p, axis=-1) if spec.center else np.abs(p).max(-1)
@@ -154,7 +154,7 @@ def lost_rows(saved: numpy_ref.Forward, dtype: str | Dtypes) -> np.ndarray:
     return (squares > LARGEST[acc]) | (d < SMALLEST_NORMAL[acc] ** 0.5)
 
 
-def _some_lost(case, spec, dtype) -> bool:
+def _some_lost(case, spec, dtype):
     for part in case.by_head():
         saved, _ = reference(part, spec, dtype, part.exact_sum)
         if lost_rows(saved, dtype).any():
@@ -162,7 +162,7 @@ def _some_lost(case, spec, dtype) -> bool:
     return False
 
 
-def _expected(case: Case, spec, dtypes, residual_out, corrected):
+def _expected(case, spec, dtypes, residual_out, corrected):
     """What the oracle gives for a case of rounded numbers, the bounds, and where squares are lost."""
     saved, grads = reference(case, spec, dtypes, residual_out)
     allowed = bounds(case.dy, case.dresidual_out, saved, dtypes, corrected)
@@ -215,7 +215,9 @@ def compared(
     """
     dtypes, worst = Dtypes.of(dtype), {}
     for head, part in enumerate(case.by_head()):
-        results = outcome if case.heads is None else outcome.of_head(head, case.heads)
+        results = outcome
+        if case.heads is not None:
+            results = Outcome(**of_head(outcome, head, case.heads, OUTPUTS))
         limits = _limits(results, part, spec, dtypes, restored, corrected)
         for name in OUTPUTS:
             source = GRADIENT_OF.get(name)
@@ -246,7 +248,7 @@ def _limits(outcome, case, spec, dtypes, restored, corrected):
     ]
 
 
-def _share(pair: tuple[float, float]) -> float:
+def _share(pair):
     """Which part of its bound an error is."""
     error, bound = pair
     return error / bound if bound else 0.0
@@ -263,12 +265,13 @@ def check_differences(
     Raises:   AssertionError with both slopes and the tolerance
     """
     backend = get(backend)
-    names = [name for name in INPUTS if getattr(case, name) is not None]
-    inputs = [getattr(case, name) for name in names]
+    inputs = {name: getattr(case, name) for name in INPUTS}
+    inputs = {name: array for name, array in inputs.items() if array is not None}
     spread = case.x - (case.x.mean(-1, keepdims=True) if spec.center else 0)
     scale = np.sqrt((spread * spread).mean(-1, keepdims=True))
-    direction = [rng.standard_normal(a.shape) * (scale if name in MATRICES else 1)
-                 for name, a in zip(names, inputs, strict=True)]  # fmt: skip
+    direction = {name: rng.standard_normal(a.shape) for name, a in inputs.items()}
+    for name in direction.keys() & MATRICES:
+        direction[name] *= scale
 
     # A row far from 0 loses digits when its mean is subtracted: y is as uncertain as a term of size max|p| rstd w.
     saved = numpy_ref.forward(case.exact_sum, spec=spec.replace(weight_offset=0.0))
@@ -279,7 +282,7 @@ def check_differences(
     lost = lost * np.abs(factor(weight, case.x.shape[-1], spec))
 
     def loss(*arrays):
-        moved = dict(zip(names, arrays, strict=True))
+        moved = dict(zip(inputs, arrays, strict=True))
         value, size = 0.0, inner(np.abs(case.dy), lost)
         cotangents = case.dy, case.dresidual_out
         outputs = backend.forward(case, moved, spec)
@@ -289,11 +292,11 @@ def check_differences(
                 size += inner(np.abs(cotangent), np.abs(output))
         return value, size
 
-    slope = directional(loss, inputs, direction)
+    slope = directional(loss, [*inputs.values()], [*direction.values()])
     outcome = backend.run(case, spec, "float64")
-    grads = {name: getattr(outcome, output) for output, name in GRADIENT_OF.items()}
     claimed = sum(
-        inner(grads[name], v) for name, v in zip(names, direction, strict=True)
+        inner(getattr(outcome, output), direction.get(name))
+        for output, name in GRADIENT_OF.items()
     )
     error = abs(claimed - slope.value)
     if not error <= slope.tolerance:

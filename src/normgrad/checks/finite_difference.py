@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .tolerance import unit_roundoff
+from ..tolerance import unit_roundoff
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ def directional(
     """
     h = best_step(dtype)
 
+    def moved(step):
+        return f(*(x + step * v for x, v in zip(inputs, direction, strict=True)))
+
     def slope(step):
-        up, size_up = f(*(x + step * v for x, v in zip(inputs, direction, strict=True)))
-        down, size_down = f(
-            *(x - step * v for x, v in zip(inputs, direction, strict=True))
-        )
+        (up, size_up), (down, size_down) = moved(step), moved(-step)
         return (up - down) / (2 * step), (size_up + size_down) / (2 * step)
 
     (coarse, _), (fine, terms_over_h) = slope(h), slope(h / 2)
@@ -72,8 +72,6 @@ def directional(
 
 def inner(a: np.ndarray | None, b: np.ndarray | None) -> float:
     """The sum of products of two arrays, in float64; 0 where either is absent."""
-    return (
-        0.0
-        if a is None or b is None
-        else float(np.sum(np.asarray(a, np.float64) * np.asarray(b, np.float64)))
-    )
+    if a is None or b is None:
+        return 0.0
+    return float(np.sum(np.asarray(a, np.float64) * np.asarray(b, np.float64)))

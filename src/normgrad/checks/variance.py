@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .tolerance import round_to, unit_roundoff
+from ..tolerance import round_to, unit_roundoff
 
 Rounding = Callable[[np.ndarray], np.ndarray]
 Statistics = tuple[np.ndarray, np.ndarray]

@@ -63,7 +63,7 @@ class Formula:
 
     def latex(self) -> str:
         """The formula as the body of a display."""
-        write = printer(side for line in self.lines for side in _sides(line))
+        write = printer((line.relation, line.where) for line in self.lines)
         several = len(self.lines) > 1
         lines = [self._line(line, write, several) for line in self.lines]
         return aligned(lines, r"\frac", r"\sum") if several else lines[0]
@@ -89,8 +89,8 @@ class Formula:
         their quotient, and 1.
 
         Args:    values: numbers, arrays, or functions for every name in the formula; the sizes are those of the arrays
-                 within: how far apart the sides of an "=" may be, a number or an array
-        Raises:  ValueError for a name without a value, or with one that nothing uses, and for an "=" without `within`
+                 within: how far apart the sides of an "=" may be, a number or an array; none allows nothing
+        Raises:  ValueError for a name without a value, or with one that nothing uses
         """
         read = Values(values)
         pairs = [
@@ -105,23 +105,11 @@ class Formula:
             for side in (line.relation.lhs, line.relation.rhs)
         )
         if isinstance(line.relation, Eq):
-            if within is None:
-                raise ValueError(
-                    f"within: {self.label} is an equality, and needs how far apart its sides may be"
-                )
             left, right = abs(left - right), np.asarray(within, dtype=float)
         elif isinstance(line.relation, Near):
             left, right = abs(np.log10(abs(left / right))), np.asarray(1.0)
         left, right = np.broadcast_arrays(np.real(left), np.real(right))
         return zip(left.ravel().tolist(), right.ravel().tolist(), strict=True)
-
-
-def _sides(line):
-    return [
-        line.relation.lhs,
-        line.relation.rhs,
-        *[side for pair in line.where for side in pair],
-    ]
 
 
 def nearest(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:

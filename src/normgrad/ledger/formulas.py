@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 
 from sympy import Abs, I, Integer, Rational, Symbol, ceiling, im
@@ -21,7 +20,7 @@ fl, tree = opaque("fl"), opaque("tree")
 t = tensor("t", N)
 
 
-def _differences() -> Iterator[Formula]:
+def _differences():
     phi, quotient, computed = opaque("phi"), opaque("Delta"), opaque("Delta_tilde")
     slope, third = derivative(phi), derivative(derivative(derivative(phi)))
     # bend: a bound of the third derivative between -h1 and h1, not its value at 0.
@@ -49,7 +48,7 @@ def _differences() -> Iterator[Formula]:
     yield formula("fd-complex-step", Line(Eq(slope(zero), expansion), dots=True))
 
 
-def _sums() -> Iterator[Formula]:
+def _sums():
     row, size = total(N, lambda r: t[r]), total(N, lambda r: Abs(t[r]))
     yield formula("tolerance-sum", Le(Abs(fl(row) - row), (N - 1) * u * size))
     yield formula(
@@ -69,7 +68,7 @@ def _sums() -> Iterator[Formula]:
     yield formula("tolerance-x-hat", Line(relation, where=((theta, N * u * far),)))
 
 
-def _formats() -> Iterator[Formula]:
+def _formats():
     eta, y, once, twice = (tensor(name, N) for name in ("eta", "y", "y1", "y2"))
     yield formula(
         "fp-model",
@@ -86,16 +85,17 @@ def _formats() -> Iterator[Formula]:
     )
 
 
-def _variances() -> Iterator[Formula]:
+def _variances():
     far, near, H = tensor("R", M)[i], tensor("R1", M)[i], Symbol("H", positive=True)
     theta = tensor("theta", M)[i]
+    sums, of_mean = (N + 6) * u, N * u * far
     ways = {
-        "one pass": (3 * (N + 6) * u * far**2, None),
-        "shifted": (3 * (N + 6) * u * near**2, None),
-        "two passes": ((N + 6) * u + theta**2, N * u * far),
-        "corrected": ((N + 6) * u * (1 + 2 * theta) ** 2, N * u * far),
+        "one pass": (3 * sums * far**2, None),
+        "shifted": (3 * sums * near**2, None),
+        "two passes": (sums + theta**2, of_mean),
+        "corrected": (sums * (1 + 2 * theta) ** 2, of_mean),
         "Welford": (
-            (N + 6) * u + Rational(5, 2) * theta + theta**2,
+            sums + Rational(5, 2) * theta + theta**2,
             Rational(1, 2) * (N + 9) * u * far,
         ),
         "Chan": (
@@ -110,7 +110,7 @@ def _variances() -> Iterator[Formula]:
     yield formula("fp-bounds", *lines)
 
 
-def _shares() -> Iterator[Formula]:
+def _shares():
     share = tensor("A", P, M)
     yield formula(
         "pg-strided",
@@ -120,12 +120,8 @@ def _shares() -> Iterator[Formula]:
 
 
 @cache
-def _registry() -> dict[str, Formula]:
+def formulas() -> dict[str, Formula]:
+    """All formulas of the book that are checked with numbers, by label; not to be changed."""
     with as_written():
         sections = [_differences, _sums, _formats, _variances, _shares]
         return {entry.label: entry for section in sections for entry in section()}
-
-
-def formulas() -> dict[str, Formula]:
-    """All formulas of the book that are checked with numbers, by label, in the order of the book."""
-    return dict(_registry())

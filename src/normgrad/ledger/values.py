@@ -24,9 +24,9 @@ class Values:
             for name, value in values.items()
         }
         self.scope = {"numpy": np}
-        self.ranges: dict = {}
-        self.sizes: dict[str, int] = {}
-        self.used: set[str] = set()
+        self.ranges = {}
+        self.sizes = {}
+        self.used = set()
 
     def __call__(self, e) -> np.ndarray:
         """The value of e, one axis for every free letter of it, in alphabetical order."""
@@ -35,7 +35,7 @@ class Values:
         with evaluate(False):  # of a tensor, which is real, SymPy takes no part
             e = self._in_arrays(e)
         letters = sorted(free_letters(e), key=str)
-        code = ArrayCode(NUMPY, letters, self.ranges).code(e)
+        code = ArrayCode(NUMPY, letters, self.ranges).doprint(e)
         value = eval(code, self.scope | self.sizes)  # noqa: S307 - the code was written by the line above
         shape = [self.sizes[str(self.ranges[letter])] for letter in letters]
         return np.broadcast_to(value, shape)
@@ -54,12 +54,8 @@ class Values:
 
     def _measure(self, entry):
         """Read the sizes of an entry's dimensions off its array."""
-        name, shape = str(entry.base.label), entry.base.shape
+        name, shape = str(entry.base), entry.base.shape
         array = self.scope[name] = self._value_of(name)
-        if array.ndim != len(entry.indices):
-            raise ValueError(
-                f"values: {name} has {array.ndim} axes, and {len(entry.indices)} indices in the formula"
-            )
         self.ranges |= zip(entry.indices, shape, strict=True)
         for size, length in zip(map(str, shape), array.shape, strict=True):
             if self.sizes.setdefault(size, length) != length:
@@ -88,8 +84,7 @@ class Values:
         if callable(value):
             value = _wide(value(self(e.args[0])))
         else:
-            names = {str(getattr(part, "label", part)) for part in e.free_symbols}
-            self.used |= names & self.values.keys()
+            self.used |= self.values.keys() & set(map(str, e.free_symbols))
         return self._stored(value, sorted(free_letters(e), key=str))
 
     def _stored(self, array, letters):

@@ -66,9 +66,9 @@ class Claim:
 
     def __init__(self):
         self.defs = Defs()
-        self._spelled: dict[str, object] = {}
-        self._heads: dict[Name, Expr] = {}
-        self._readers: dict = {}
+        self._spelled = {}  # spelling: what it stands for
+        self._heads = {}  # name: the kernel's head of its definition
+        self._readers = {}  # the kernel's symbol or tensor: the reader's
 
     def __call__(self, e) -> Expr:
         """An expression of the reader's as one of the kernel's."""
@@ -171,7 +171,7 @@ class Claim:
         return self._tensor(base, map(self, base.shape), self._kind(base.label))
 
     def _tensor(self, base, shape, kind):
-        tensor = IndexedBase(str(base.label), shape=tuple(shape), **kind)
+        tensor = IndexedBase(str(base), shape=tuple(shape), **kind)
         self._readers[tensor] = base
         return tensor
 
@@ -185,8 +185,9 @@ class Claim:
             with evaluate(True):
                 if formula.has(Partial, Local):
                     formula = contracted(self(label.formula))
-                self.defs[self._named(label)] = formula
-            self._heads[label] = self._named(label)
+                named = self._named(label)
+                self.defs[named] = formula
+            self._heads[label] = named
         return self._heads[label]
 
     def _named(self, label):
@@ -207,9 +208,8 @@ class Claim:
 
     def _derivative(self, e):
         f = self(e.args[0])
-        for v, times in e.variable_count:
-            for _ in range(int(times)):
-                f = self._partial(f, self(v))
+        for v in e.variables:
+            f = self._partial(f, self(v))
         return f
 
     def _derivative_at(self, e):
@@ -219,7 +219,7 @@ class Claim:
         if not plain or not isinstance(f.args[0], AppliedUndef):
             raise CannotJudge(f"{e}: a substitution has no form here")
         function = self._function(f.args[0].func)
-        for _ in range(sum(int(times) for _, times in f.variable_count)):
+        for _ in f.variables:
             function = derivative(function)
         return function(self(values[0]))
 

@@ -6,7 +6,6 @@ terms of its name, and this is put in. Only a form that the kernel finds equal t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
 
@@ -15,6 +14,7 @@ from sympy import (
     Expr,
     Indexed,
     Sum,
+    Tuple,
     evaluate,
     factor,
     factor_terms,
@@ -62,45 +62,42 @@ def _forms(e):
 
 def _folded(e, defs):
     """The normal form with names for sums and roots, and then for input entries where that is shorter."""
-    values: dict[Expr, Expr] = {}
+    values = {}
     sizes = index_ranges(e)
-    for name in _entries(defs, sizes):
-        body = _put(nf(resolve(defs.unfold(name))), values)
-        values |= _solved(name, body, _generators(body))
-        e = _put(e, values)
+
+    def body_of(name):
+        return _put(nf(resolve(defs.unfold(name))), values)
+
+    for head, _ in defs:
+        for name in _entries(head, sizes):
+            body = body_of(name)
+            values |= _solved(name, body, _generators(body))
+            e = _put(e, values)
     for head, _ in reversed(list(defs)):
-        entries = [
-            name for name in _entries(defs, sizes) if name_of(name) == name_of(head)
-        ]
-        inputs: dict[Expr, Expr] = {}
-        for name in entries:
-            body = _put(nf(resolve(defs.unfold(name))), values)
-            inputs |= _solved(name, body, _input_entries(body, defs))
+        inputs = {}
+        for name in _entries(head, sizes):
+            body = body_of(name)
+            entries = [part for part in body.atoms(Indexed) if part not in defs]
+            inputs |= _solved(name, body, entries)
         shorter = _put(e, inputs)
         e = min(e, shorter, key=lambda form: min(map(_length, _forms(form))))
     return e
 
 
-def _entries(defs, sizes) -> Iterator[Expr]:
-    """Every defined name, a tensor's at all free indices of the expression that have its ranges."""
-    for head, _ in defs:
-        fitting = [[i for i in sizes if sizes[i] == size] for size in shape_of(head)]
-        for indices in product(*fitting):
-            yield entry_of(name_of(head), indices)
-
-
-def _input_entries(body, defs):
-    return [part for part in body.atoms(Indexed) if part not in defs]
+def _entries(head, sizes):
+    """A defined name, a tensor's at all free indices of the expression that have its ranges."""
+    fitting = [[i for i in sizes if sizes[i] == size] for size in shape_of(head)]
+    return [entry_of(name_of(head), indices) for indices in product(*fitting)]
 
 
 def _generators(body):
     """The sums and roots of a normal form, the longest first; not those inside roots."""
     roots = body.atoms(Reciprocal, Root)
-    inside = set().union(*[root.args[0].atoms(Sum) for root in roots])
+    inside = Tuple(*[root.args[0] for root in roots]).atoms(Sum)
     return sorted(body.atoms(Sum, Root) - inside, key=_length, reverse=True)
 
 
-def _solved(name, body, generators) -> dict[Expr, Expr]:
+def _solved(name, body, generators):
     """What the first generator in which a name's body is linear, or linear in its reciprocal, is by the name."""
     letter = Dummy("g")
     for generator in generators:

@@ -7,6 +7,8 @@ spelling and two formulas are two names.
 
 from __future__ import annotations
 
+from functools import partial
+
 from sympy import (
     Expr,
     Indexed,
@@ -43,7 +45,7 @@ class Name(Symbol):
 
     def __reduce__(self):
         state = (self.name, self.formula, self.indices, self.typed, self.shape)
-        return _name, (state, self.kind)
+        return partial(Name, **self.kind), state
 
     def _hashable_content(self):
         own = (self.formula, self.indices, self.shape)
@@ -67,10 +69,6 @@ class Name(Symbol):
         if not self.indices and old in self.inputs:
             return self.formula.subs(old, new)
         return None
-
-
-def _name(state, assumptions):
-    return Name(*state, **assumptions)
 
 
 class DefinedBase(IndexedBase):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import combinations
 
-from sympy import Expr, Indexed, Sum, Symbol, evaluate
+from sympy import Expr, Indexed, Sum, Symbol, Tuple, evaluate
 
 from ..symbolic.calculus import resolve
 from ..symbolic.definitions import Defs
@@ -19,7 +18,7 @@ from ..symbolic.steps import (
     everywhere,
     has_bound_delta,
     put_away,
-    using,
+    substituted,
 )
 from .claim import CannotJudge, Claim
 
@@ -37,7 +36,7 @@ def reason(left: Expr, right: Expr, claim: Claim, facts: tuple = ()) -> str:
     with evaluate(True):
         left, right = rename_bound(left), rename_bound(right)
         for chains in facts:
-            before, left = left, using(*chains)(left)
+            before, left = left, substituted(left, *chains)
             if same(before, left):
                 raise CannotJudge(
                     "a result that it names does not occur in the line before"
@@ -45,7 +44,9 @@ def reason(left: Expr, right: Expr, claim: Claim, facts: tuple = ()) -> str:
         words = None
         with suppress(OutOfPatience), limited(SECONDS):
             words = next(_reasons(left, right, claim), None)
-    words = _remaining(left, right) if words is None else words
+    if words is None:
+        differentiated = Tuple(left, right).has(Partial, Local)
+        words = "differentiated" if differentiated else "definitions"
     if facts:
         return ", ".join(filter(None, ["substituted", words]))
     return words or _contracted(left, right)
@@ -56,11 +57,8 @@ def same(left: Expr, right: Expr, defs: Defs | None = None, names=()) -> bool:
 
     Args:  names: those that are unfolded by the definitions; the others stay as they stand, too
     """
-    derivatives: dict = {}
-    sides = [put_away(side, (Partial, Local), derivatives) for side in (left, right)]
-    if names:
-        sides = [defs.unfold(side, names) for side in sides]
-    return equal(*sides)
+    sides = put_away(Tuple(left, right), (Partial, Local), {})
+    return equal(*(defs.unfold(sides, names) if names else sides))
 
 
 def taken(e: Expr, defs: Defs) -> Expr:
@@ -72,13 +70,12 @@ def taken(e: Expr, defs: Defs) -> Expr:
 
     def local(node):
         f, v = node.args[:2]
-        body = defs.body(f) if f in defs else f
-        return resolve(Partial(body, v))
+        return resolve(Partial(defs.opened(f), v))
 
     return everywhere(e, Local, local)
 
 
-def _reasons(left, right, claim) -> Iterator[str]:
+def _reasons(left, right, claim):
     """The reasons that suffice, from the least on."""
     ways = list(_ways(left, right, claim))
     yield from (words for words, *sides in ways if same(*sides))
@@ -91,7 +88,7 @@ def _reasons(left, right, claim) -> Iterator[str]:
 def _ways(left, right, claim):
     """(words, left, right), with ever more of the derivatives taken."""
     yield "", left, right
-    if not (left.has(Partial, Local) or right.has(Partial, Local)):
+    if not Tuple(left, right).has(Partial, Local):
         return
     defs = claim.defs
     words = "chain rule" if _through_names(left, defs) else "differentiated"
@@ -104,12 +101,8 @@ def _ways(left, right, claim):
 
 def _through_names(e, defs):
     """Whether a derivative in e goes through a defined quantity."""
-    bodies = [
-        defs.body(node.args[0]) if node.args[0] in defs else node.args[0]
-        for node in e.atoms(Partial)
-    ]
-    parts = set().union(*[body.atoms(Indexed, Symbol) for body in bodies])
-    return any(part in defs for part in parts)
+    bodies = Tuple(*[defs.opened(node.args[0]) for node in e.atoms(Partial)])
+    return any(part in defs for part in bodies.atoms(Indexed, Symbol))
 
 
 def _few_names(defs, *sides):
@@ -120,13 +113,8 @@ def _few_names(defs, *sides):
 
 
 def _definitions(names):
-    shown = [f"${name_latex(str(getattr(name, 'label', name)))}$" for name in names]
+    shown = [f"${name_latex(str(name))}$" for name in names]
     return f"definition{'s' if len(shown) > 1 else ''} of {' and '.join(shown)}"
-
-
-def _remaining(left, right):
-    taken = left.has(Partial, Local) or right.has(Partial, Local)
-    return "differentiated" if taken else "definitions"
 
 
 def _contracted(left, right):

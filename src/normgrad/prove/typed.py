@@ -40,8 +40,6 @@ def typed_arguments(frame: types.FrameType, values: tuple, local) -> list:
     try:
         call, tree, text = _call(frame)
         reader = _Reader(frame, tree, call, local)
-        if len(call.args) != len(values):
-            return nothing
         return [
             reader.argument(node, value, text)
             for node, value in zip(call.args, values, strict=True)
@@ -73,11 +71,14 @@ def _call(frame):
     """(the call that a frame makes, the tree and the text in which it stands)."""
     code = frame.f_code
     text = "".join(linecache.getlines(code.co_filename, frame.f_globals))
-    first, last, start, end = list(code.co_positions())[frame.f_lasti // 2]
+    position = list(code.co_positions())[frame.f_lasti // 2]
     for node in ast.walk(_parsed(text)):
-        if isinstance(node, ast.Call) and first == node.lineno:
-            place = node.end_lineno, node.col_offset, node.end_col_offset
-            if place == (last, start, end):
+        if isinstance(node, ast.Call):
+            lines, columns = (
+                (node.lineno, node.end_lineno),
+                (node.col_offset, node.end_col_offset),
+            )
+            if lines + columns == position:
                 return node, _parsed(text), text
     raise LookupError("the call's text")
 
@@ -88,7 +89,7 @@ class _Reader:
     def __init__(self, frame, tree, call, local):
         self.space = {**frame.f_globals, **frame.f_locals}
         self.local, self.computes = local, False
-        self.assigned: dict[str, list] = {}
+        self.assigned = {}
         for line in tree.body:
             if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name):
                 lines = self.assigned.setdefault(line.targets[0].id, [])
@@ -107,7 +108,7 @@ class _Reader:
 
     def typed(self, node, value):
         """An argument as typed; None where it is no expression, or where SymPy makes another value of its text."""
-        if isinstance(value, str) or not isinstance(value, Expr | int):
+        if not isinstance(value, Expr | int):
             return None
         with evaluate(False):
             e = sympify(self.read(node))
@@ -142,10 +143,9 @@ class _Reader:
             owner = self.value(node.func.value)
             if isinstance(owner, Expr):
                 function, parts = sympy.diff, [node.func.value, *parts]
-        if function is sympy.diff and len(parts) == 2:
-            return Partial(*map(self.read, parts))
-        if function is self.local and len(parts) == 2:
-            return Local(*map(self.read, parts))
+        if len(parts) == 2:
+            nodes = {sympy.diff: Partial, self.local: Local}
+            function = nodes.get(function, function)
         written = isinstance(function, type) and issubclass(function, Expr)
         if written or function in WRITERS:
             return function(*map(self.read, parts))

@@ -49,8 +49,7 @@ def local(f: Expr, v: Expr) -> Expr:
     claim = Claim()
     with in_one_line(), evaluate(True):
         f, v = claim.read("f", f), claim.read("v", v)
-        body = claim.defs.body(f) if f in claim.defs else f
-        return contract(claim.back(resolve(Local(body, v))))
+        return contract(claim.back(resolve(Local(claim.defs.opened(f), v))))
 
 
 def unfold(e: Expr, *names: Symbol | IndexedBase) -> Expr:
@@ -93,18 +92,18 @@ def define(name: str, *indices_and_formula, shape: tuple = ()) -> Symbol | Index
     claim = Claim()
     with in_one_line(f"{name}: "):
         line = _line(name, typed[-1], formula, claim)
-        ranges = dict(index_ranges(line.shown))
+        ranges = index_ranges(line.shown)
+        letters = list(map(claim.index, indices))
         if shape:
-            heads = map(claim.index, indices)
-            ranges |= zip(heads, map(claim, shape), strict=True)
-        unknown = [str(index) for index in indices if claim.index(index) not in ranges]
+            ranges |= zip(letters, map(claim, shape), strict=True)
+        unknown = [str(letter) for letter in letters if letter not in ranges]
         if unknown:
             raise CannotJudge(
                 f"{name}: its formula does not say what {', '.join(unknown)} runs to"
             )
         with evaluate(True):
             kind = "positive" if is_positive(claim.defs.unfold(line.shown)) else "real"
-        sizes = [claim.back(ranges[claim.index(index)]) for index in indices]
+        sizes = [claim.back(ranges[letter]) for letter in letters]
         shown = formula if typed[-1][0] is None else typed[-1][0]
         label = Name(name, line.value, indices, shown, sizes, **{kind: True})
         defined = DefinedBase(label, shape=tuple(sizes)) if indices else label
@@ -146,7 +145,7 @@ def judged(frame, values: tuple, refuting: bool = False) -> Verdict:
 
 def _chain(values, typed, claim):
     """The lines of a chain, with the reasons that stand after them."""
-    lines: list[Line] = []
+    lines = []
     for value, text in zip(values, typed, strict=True):
         if isinstance(value, Verdict | str) and len(lines) < 2:
             raise CannotJudge("a reason stands after the step that it leads to")
@@ -190,7 +189,7 @@ class definitions:
         if not names:
             raise CannotJudge("definitions: needs at least one name")
         self.claim = Claim()
-        self.lines: list[tuple[Expr, Expr]] = []
+        self.lines = []
         with in_one_line():
             self._heads = [head(name) for name in names]
             for name in self._heads:

@@ -58,7 +58,6 @@ class Verdict:
         self.step, self.refusal = 0, None
         self.proofs: list[Proof] = []
         self.conditions: tuple[Expr, ...] = ()
-        self.steps = [pair for chain in self.chains for pair in pairwise(chain)]
         start = time.perf_counter()
         self._judge()
         self.seconds = time.perf_counter() - start
@@ -69,32 +68,30 @@ class Verdict:
         return [line for chain in self.chains for line in chain]
 
     def _judge(self):
-        derived = {
-            id(line) for chain in self.chains if len(chain) > 2 for line in chain
-        }
-        for step, (left, right) in enumerate(self.steps, start=1):
-            try:
-                proof = kernel_prove(left.shown, right.shown, self.claim.defs)
+        for chain in self.chains:
+            for left, right in pairwise(chain):
+                self.step += 1
+                try:
+                    proof = kernel_prove(left.shown, right.shown, self.claim.defs)
+                except NotProved as refusal:
+                    self.refusal, self.failing = refusal, (left, right)
+                    return
                 self.proofs.append(proof)
-            except NotProved as refusal:
-                self.step, self.refusal = step, refusal
-                return
-            if id(right) in derived or right.facts:
-                self._explain(step)
+                if len(chain) > 2 or right.facts:
+                    self._explain(left, right)
         # what it stands on is refused here, and not when it is shown
         self.conditions = side_conditions(self._shown(), self.claim.defs)
 
     def _shown(self):
         return [line.shown for line in self.lines]
 
-    def _explain(self, step):
+    def _explain(self, left, right):
         """Find the reason of a step; one that was typed stays, and facts have to occur."""
-        left, right = self.steps[step - 1]
         try:
             facts = [list(self._facts(verdict)) for verdict in right.facts]
             words = reason(left.shown, right.shown, self.claim, facts)
         except CannotJudge as problem:
-            raise CannotJudge(f"step {step} is true, but {problem}") from None
+            raise CannotJudge(f"step {self.step} is true, but {problem}") from None
         right.reason = right.reason or words
 
     def _facts(self, verdict):
@@ -138,8 +135,8 @@ class Verdict:
         """At most three lines: the step, the difference, a counterexample."""
         counterexample = self.refusal.counterexample
         kind = "refuted" if counterexample else f"undecided ({self.refusal.why})"
-        where = f" at step {self.step}" if len(self.steps) > 1 else ""
-        yield f"{kind}{where}: {_equated(self.steps[self.step - 1])}"
+        where = f" at step {self.step}" if len(self.lines) > 2 else ""
+        yield f"{kind}{where}: {_equated(self.failing)}"
         if counterexample:
             difference = lettered(self._difference)[0]
             if len(difference) <= LONGEST:
@@ -152,10 +149,7 @@ class Verdict:
         defs = self.claim.defs
         with evaluate(True):
             # a name by itself says nothing of what it differs in
-            left, right = (
-                defs.body(line.shown) if line.shown in defs else line.shown
-                for line in self.steps[self.step - 1]
-            )
+            left, right = (defs.opened(line.shown) for line in self.failing)
             return in_short(left - right, defs)
 
     @property
@@ -163,15 +157,13 @@ class Verdict:
         """The chain as the body of a display; of a false one the step that fails."""
         if not self.refusal:
             return self.equation().latex()
-        sides = [
-            self.claim.defs.shown(line.shown) for line in self.steps[self.step - 1]
-        ]
+        sides = [self.claim.defs.shown(line.shown) for line in self.failing]
         return f" {NOT_EQUAL} ".join(map(printer(sides), sides))
 
     def equation(self, label: str = "", claim: str = "") -> Equation:
         """The chain as an equation of the registry."""
         chains = tuple(tuple(line.shown for line in chain) for chain in self.chains)
-        whys = tuple(right.reason for _, right in self.steps)
+        whys = tuple(line.reason for chain in self.chains for line in chain[1:])
         return Equation(label, claim, chains, self.claim.defs, whys=whys)
 
     def __repr__(self):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Add, Basic, Indexed, evaluate
+from sympy import Add, Basic, Indexed, Tuple, evaluate
 
 from .calculus import D, index_ranges
 from .definitions import Defs
@@ -26,19 +26,13 @@ def reverse(defs: Defs, output: Basic, cotangent: Basic) -> Defs:
     The cotangent of v is called dv. It is a sum over the consumers of v, which are the lines u that use v: the
     cotangent of u times the local derivative of u with respect to v, summed over u's indices, deltas contracted.
 
-    Args:    defs: the computation, in order, without derivatives; lines after the output's are left out
+    Args:    defs: the computation, in order, without derivatives; its last line is the output's
              output, cotangent: two names of one shape
-    Returns: the definitions up to the output, followed by one for each defined name and for each indexed input
+    Returns: the definitions, followed by one for each defined name and for each indexed input
     Raises:  ValueError when a cotangent's name is taken
     """
-    lines = list(defs)
-    while name_of(lines[-1][0]) != output:
-        lines.pop()
-    extended = Defs()
-    for head, formula in lines:
-        extended[head] = formula
-    names = [name for line in lines for side in line for name in names_in(side)]
-    taken = set(map(str, [*names, cotangent]))
+    lines, extended = list(defs), defs.without(cotangent)
+    taken = set(map(str, names_in(Tuple(*lines, cotangent))))
     cotangents = {output: cotangent}
     for v in [*[head for head, _ in reversed(lines[:-1])], *_inputs(lines)]:
         name = f"d{name_of(v)}"
@@ -64,7 +58,7 @@ def _passed(defs, u, v, cotangent):
 
 def _inputs(lines):
     """One entry of each indexed input, in order of appearance, with letters of the definitions for its axes."""
-    ranges = index_ranges(*[side for line in lines for side in line])
+    ranges = index_ranges(Tuple(*lines))
     defined = {name_of(head) for head, _ in lines}
     entries = [e for _, body in lines for e in sorted(body.atoms(Indexed), key=str)]
     bases = dict.fromkeys(e.base for e in entries if e.base not in defined)

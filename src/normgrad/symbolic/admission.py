@@ -9,6 +9,7 @@ from __future__ import annotations
 from sympy import (
     Derivative,
     DiracDelta,
+    Dummy,
     Expr,
     Float,
     Indexed,
@@ -49,7 +50,8 @@ def check_expression(name: str, e) -> Expr:
         raise TypeError(
             f"{name}: {found} holds a factor whose order matters (a matrix?); write its entries, as A[i, j]"
         )
-    if found.has(IndexedBase) and (whole := _whole_tensors(found)):
+    entries = {entry: Dummy(real=True) for entry in found.atoms(Indexed)}
+    if whole := found.xreplace(entries).atoms(IndexedBase):
         raise TypeError(
             f"{name}: {whole.pop()} is a whole tensor; a claim is about its entries, as x[i]"
         )
@@ -76,14 +78,6 @@ def check_expression(name: str, e) -> Expr:
             f"{name}: {found} holds the imaginary unit, and a claim is about real numbers"
         )
     return found
-
-
-def _whole_tensors(e):
-    if isinstance(e, IndexedBase):
-        return {e}
-    return (
-        set() if isinstance(e, Indexed) else set().union(*map(_whole_tensors, e.args))
-    )
 
 
 def check_branches(e: Expr) -> Expr:

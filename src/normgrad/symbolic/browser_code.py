@@ -34,6 +34,7 @@ class BrowserCode(Code):
     WHAT = "browser code"
 
     def __init__(self, letters: dict, taken: set, rounded: bool = False):
+        super().__init__()
         self.letters, self.taken, self.f = letters, taken, "f" if rounded else ""
 
     def _result(self, text):
@@ -42,25 +43,25 @@ class BrowserCode(Code):
     def _operation(self, sign, e):
         return reduce(
             lambda first, second: self._result(f"{first}{sign}{second}"),
-            map(self.code, e.args),
+            map(self._print, e.args),
         )
 
-    def _symbol(self, e):
+    def _print_Symbol(self, e):
         return self.letters.get(e, str(e))
 
-    def _indexed(self, e):
-        places = [f"[{self.code(letter)}]" for letter in e.indices]
-        return str(e.base.label) + "".join(places)
+    def _print_Indexed(self, e):
+        places = [f"[{self._print(letter)}]" for letter in e.indices]
+        return str(e.base) + "".join(places)
 
-    def _delta(self, e):
-        first, second = map(self.code, e.args[:2])
+    def _print_KroneckerDelta(self, e):
+        first, second = map(self._print, e.indices)
         return f"({first} === {second} ? 1 : 0)"
 
-    def _sum(self, e):
+    def _print_Sum(self, e):
         absent, present = self._free_limits(e)
         inner = BrowserCode(dict(self.letters), set(self.taken), bool(self.f))
         loops = [(inner.named(letter), last) for letter, _, last in present]
-        code = inner.code(e.function)
+        code = inner.doprint(e.function)
         rounding = ", f" * bool(self.f)
         for name, last in reversed(loops):
             code = f"sum({last}, ({name}) => {code}{rounding})"
@@ -80,10 +81,10 @@ class BrowserCode(Code):
     def _root(self, base):
         return self._result(f"Math.sqrt({base})")
 
-    def _maximum(self, e):
-        return f"Math.max({', '.join(map(self.code, e.args))})"
+    def _print_Max(self, e):
+        return f"Math.max({', '.join(map(self._print, e.args))})"
 
-    def _piecewise(self, e):
+    def _print_Piecewise(self, e):
         return "({} ? {} : {})".format(*self._cases(e))
 
 
@@ -103,12 +104,12 @@ def browser_source(
     rounding = ", f" * rounded
     lines = [f"function {name}({{{parts.arguments}}}{rounding}) {{"]
     for size, (base, axis) in parts.sizes.items():
-        lines.append(f"  const {size} = {base.label}{'[0]' * axis}.length;")
+        lines.append(f"  const {size} = {base}{'[0]' * axis}.length;")
     for head, formula in parts.lines:
         writer = BrowserCode({}, set(names), rounded)
         axes = zip(indices_of(head), shape_of(head), strict=True)
         loops = [(writer.named(letter), size) for letter, size in axes]
-        code = writer.code(formula)
+        code = writer.doprint(formula)
         for letter, size in reversed(loops):
             code = f"map({size}, ({letter}) => {code})"
         lines.append(f"  const {label(head)} = {code};")

@@ -30,7 +30,7 @@ from sympy import (
 )
 
 from .measured import Largest
-from .notation import Local, Partial, name_of, rename_bound, with_parts
+from .notation import Local, Partial, name_of, no_text, rename_bound, with_parts
 
 # where these have no derivative is known: nowhere, or where `conditions` says
 DIFFERENTIABLE = (
@@ -64,14 +64,11 @@ def D(e: Expr, v: Expr) -> Expr:
     Raises:  ValueError when v is no entry and no real scalar: letters and dimensions do not vary;
              NotImplementedError for a function that may have jumps or poles, such as floor or tan
     """
-    if isinstance(e, str) or isinstance(v, str):
-        raise TypeError(
-            f"got the text {v if isinstance(v, str) else e!r}, needs SymPy expressions"
-        )
+    e, v = no_text(e, v)
     if not (isinstance(v, Indexed) or isinstance(v, Symbol) and not v.is_integer):
         raise ValueError(f"{v}: only an entry of a tensor or a real scalar can vary")
     with evaluate(True):
-        e = rename_bound(resolve(sympify(e)))
+        e = rename_bound(resolve(e))
         _check_functions(e, v)
         slope = e.diff(v)
         return (
@@ -103,12 +100,11 @@ def resolve(e: Expr) -> Expr:
 def free_letters(e: Expr) -> set[Symbol]:
     """The index letters of e that no sum and no maximum around them binds."""
     if isinstance(e, Sum):
-        return free_letters(e.function) - {limit[0] for limit in e.limits}
+        return free_letters(e.function) - set(e.variables)
     if isinstance(e, Largest):
         return free_letters(e.args[0]) - {e.args[1]}
     if isinstance(e, Indexed | KroneckerDelta):
-        letters = e.indices if isinstance(e, Indexed) else e.args[:2]
-        return {letter for letter in letters if letter.is_Symbol}
+        return {letter for letter in e.indices if letter.is_Symbol}
     return set().union(*map(free_letters, e.args))
 
 
@@ -118,8 +114,8 @@ def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
     Raises:  RangeError when a letter has two ranges or stands for a number, a delta joins letters of different ranges,
              an index is no letter, a sum does not run from 1 to a dimension, or a tensor has two shapes
     """
-    ranges: dict[Symbol, Basic] = {}
-    shapes: dict[str, tuple] = {}
+    ranges = {}
+    shapes = {}
     deltas, numbers = set(), set()
 
     def assign(letter, size, where):
@@ -146,21 +142,21 @@ def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
             assign(letter, last, e)
             waiting.append(body)
         elif isinstance(e, Indexed | KroneckerDelta):
-            letters = e.indices if isinstance(e, Indexed) else e.args[:2]
-            if not all(letter.is_Symbol for letter in letters):
+            if not all(letter.is_Symbol for letter in e.indices):
                 raise RangeError(f"{e}: an index is a letter")
             if isinstance(e, KroneckerDelta):
-                deltas.add(letters)
+                deltas.add(e.indices)
                 continue
             shape = e.base.shape or ()
-            if shapes.setdefault(str(e.base.label), shape) != shape:
+            if shapes.setdefault(str(e.base), shape) != shape:
                 raise RangeError(
-                    f"{e.base}: has the shape {shape} and the shape {shapes[str(e.base.label)]}"
+                    f"{e.base}: has the shape {shape} and the shape {shapes[str(e.base)]}"
                 )
-            for letter, size in zip(letters, shape, strict=bool(shape)):
+            for letter, size in zip(e.indices, shape, strict=bool(shape)):
                 assign(letter, size, e)
+        elif e.is_Symbol:
+            numbers.add(e)
         else:
-            numbers |= {e} if e.is_Symbol else set()
             waiting += e.args
     for _ in deltas:
         for pair in deltas:

@@ -12,25 +12,15 @@ from importlib import import_module
 from keyword import iskeyword
 
 from sympy import (
-    Add,
-    Expr,
     Indexed,
-    KroneckerDelta,
-    Max,
-    Mul,
-    Piecewise,
-    Pow,
-    Rational,
     S,
     Sum,
-    Symbol,
     evaluate,
 )
-from sympy.core.relational import Relational
+from sympy.printing.printer import Printer
 
 from .calculus import free_letters
 from .definitions import Defs
-from .measured import Largest
 from .notation import indices_of, name_of, rename_bound, shape_of
 
 NUMPY, TORCH = "numpy", "torch"
@@ -63,69 +53,52 @@ _FUNCTIONS = {
     "ceiling": "{0}.ceil({1})",
     "Log2": "{0}.log2({1})",
     "im": "{0}.imag({1})",
-    "ImaginaryUnit": "1j",
     "Divides": "(1.0 * ({2} % {1} == 0))",
 }
 
 
-class Code:
+class Code(Printer):
     """Expressions as code; the kinds of nodes that all languages know.
 
-    A language has `_symbol`, `_indexed`, `_delta`, `_sum`, `_root` and `_maximum`; `_result` wraps what an operation
-    gives, and `_operation` joins several parts.
+    A language prints symbols, entries, deltas, sums and maxima, and has `_root`; `_result` wraps what an operation
+    gives, and `_operation` joins several parts. `doprint` gives the code of an expression, compound ones in
+    parentheses, and raises NotImplementedError for a node that has no such form.
     """
 
     WHAT = ""
 
-    def writers(self) -> tuple:
-        """(kind of node, method) in the order in which they are tried."""
-        return (
-            (Indexed, self._indexed),
-            (Symbol, self._symbol),
-            (Rational, self._rational),
-            (Add, lambda e: self._operation(" + ", e)),
-            (Mul, lambda e: self._operation(" * ", e)),
-            (KroneckerDelta, self._delta),
-            (Sum, self._sum),
-            (Pow, self._power),
-            (Max, self._maximum),
-            (Piecewise, self._piecewise),
-            (
-                Relational,
-                lambda e: f"({self.code(e.lhs)} {e.rel_op} {self.code(e.rhs)})",
-            ),
-        )
-
-    def code(self, e: Expr) -> str:
-        """The code of an expression; compound ones come in parentheses.
-
-        Raises:  NotImplementedError for a node that has no such form here
-        """
-        for kind, write in self.writers():
-            if isinstance(e, kind):
-                return write(e)
+    def emptyPrinter(self, e):  # noqa: D102 - SymPy's hook
         raise NotImplementedError(f"{type(e).__name__}: no {self.WHAT} for {e}")
 
     def _result(self, text):
         return f"({text})"
 
     def _operation(self, sign, e):
-        return self._result(sign.join(map(self.code, e.args)))
+        return self._result(sign.join(map(self._print, e.args)))
 
-    def _rational(self, e):
+    def _print_Add(self, e):
+        return self._operation(" + ", e)
+
+    def _print_Mul(self, e):
+        return self._operation(" * ", e)
+
+    def _print_Rational(self, e):
         if e.is_Integer:
             return str(e) if e.is_nonnegative else f"({e})"
         return self._result(f"{e.p} / {e.q}")
 
-    def _power(self, e):
-        base = self.code(e.base)
+    def _print_Pow(self, e):
+        base = self._print(e.base)
         if e.exp == S.Half:
             return self._root(base)
         if e.exp == -1:
             return self._result(f"1 / {base}")
         if e.exp == -S.Half:
             return self._result(f"1 / {self._root(base)}")
-        return self._result(f"{base} ** {self.code(e.exp)}")
+        return self._result(f"{base} ** {self._print(e.exp)}")
+
+    def _print_Relational(self, e):
+        return f"({self._print(e.lhs)} {e.rel_op} {self._print(e.rhs)})"
 
     def _cases(self, e):
         """The code of a condition, of the value where it holds, and of the other value."""
@@ -134,7 +107,7 @@ class Code:
             raise NotImplementedError(
                 f"{e}: no {self.WHAT} for a last piece with a condition"
             )
-        return tuple(map(self.code, (condition, value, otherwise)))
+        return tuple(map(self._print, (condition, value, otherwise)))
 
     @staticmethod
     def _free_limits(e):
@@ -153,23 +126,21 @@ class ArrayCode(Code):
     WHAT = "array code"
 
     def __init__(self, dialect: str, axes: Sequence, ranges: dict):
-        self.dialect, self.axes, self.ranges = dialect, tuple(axes), ranges
+        super().__init__()
+        self.dialect, self.axes, self.ranges = dialect, list(axes), ranges
         self.words = _DIALECTS[dialect]
 
-    def code(self, e: Expr) -> str:
-        """The code of an expression; compound ones come in parentheses.
+    def _print_Function(self, e):
+        template = _FUNCTIONS.get(type(e).__name__)
+        if template is None:
+            return self.emptyPrinter(e)
+        return template.format(self.words["module"], *map(self._print, e.args))
 
-        Raises:  NotImplementedError for a node that has no array form here
-        """
-        if isinstance(e, Largest):
-            return self._largest(e)
-        if type(e).__name__ in _FUNCTIONS:
-            parts = map(self.code, e.args)
-            return _FUNCTIONS[type(e).__name__].format(self.words["module"], *parts)
-        return super().code(e)
-
-    def _symbol(self, e):
+    def _print_Symbol(self, e):
         return str(e)
+
+    def _print_ImaginaryUnit(self, e):
+        return "1j"
 
     def _place(self, array, letters):
         """An array whose axes are the given letters, laid out along the axes of the result."""
@@ -186,59 +157,57 @@ class ArrayCode(Code):
             del cut[0]
         return array if set(cut) <= {":"} else f"{array}[{', '.join(cut)}]"
 
-    def _indexed(self, e):
-        return self._place(str(e.base.label), list(e.indices))
+    def _print_Indexed(self, e):
+        return self._place(str(e.base), list(e.indices))
 
-    def _delta(self, e):
-        i, k = e.args[:2]
+    def _print_KroneckerDelta(self, e):
+        i, k = e.indices
         return self._place(f"{self.words['module']}.eye({self.ranges[i]})", [i, k])
 
-    def _sum(self, e):
+    def _print_Sum(self, e):
         absent, present = self._free_limits(e)
         if not absent:
             letters = {letter: last for letter, _, last in e.limits}
             return self._reduced("sum", e.function, letters)
         body = Sum(e.function, *present) if present else e.function
-        return f"({' * '.join(map(str, absent))} * {self.code(body)})"
+        return f"({' * '.join(map(str, absent))} * {self._print(body)})"
 
-    def _largest(self, e):
+    def _print_Largest(self, e):
         body, letter, last = e.args
         return self._reduced("largest", body, {letter: last})
 
     def _reduced(self, kind, body, letters):
         inner = ArrayCode(self.dialect, self.axes, {**self.ranges, **letters})
         for letter in letters:
-            axes = list(inner.axes)
-            axes.insert(inner._position(body, letter), letter)
-            inner.axes = tuple(axes)
+            inner.axes.insert(inner._position(body, letter), letter)
         places = tuple(inner.axes.index(letter) - len(inner.axes) for letter in letters)
         axis = places[0] if len(places) == 1 else places
-        return self.words[kind].format(inner.code(body), axis)
+        return self.words[kind].format(inner.doprint(body), axis)
 
     def _position(self, body, letter):
         """Where the summed axis goes: where it already stands in the arrays, so that they need no transposing."""
         for part in sorted(body.atoms(Indexed), key=str):
             if letter in part.indices:
-                after = part.indices[list(part.indices).index(letter) + 1 :]
+                after = part.indices[part.indices.index(letter) + 1 :]
                 following = [
                     self.axes.index(index) for index in after if index in self.axes
                 ]
                 return min(following, default=len(self.axes))
         return len(self.axes)
 
-    def _power(self, e):
+    def _print_Pow(self, e):
         if e.atoms(Indexed):
-            return super()._power(e)
-        return f"({self.code(e.base)} ** {self.code(e.exp)})"
+            return super()._print_Pow(e)
+        return f"({self._print(e.base)} ** {self._print(e.exp)})"
 
     def _root(self, base):
         return f"{self.words['module']}.sqrt({base})"
 
-    def _maximum(self, e):
+    def _print_Max(self, e):
         array, bound = sorted(e.args, key=lambda part: not part.atoms(Indexed))
-        return self.words["maximum"].format(self.code(array), self.code(bound))
+        return self.words["maximum"].format(self._print(array), self._print(bound))
 
-    def _piecewise(self, e):
+    def _print_Piecewise(self, e):
         return f"{self.words['module']}.where({', '.join(self._cases(e))})"
 
 
@@ -259,8 +228,7 @@ class Computation:
     def arguments(self) -> str:
         """The names of the inputs, arrays before scalars, as they stand in a function's head."""
         return ", ".join(
-            sorted(str(base.label) for base in self.tensors)
-            + sorted(map(str, self.scalars))
+            sorted(map(str, self.tensors)) + sorted(map(str, self.scalars))
         )
 
     @property
@@ -298,7 +266,7 @@ def source(
     checked_names(parts, [_DIALECTS[dialect]["module"]])
     lines = [f"def {name}(*, {parts.arguments}):"]
     for size, (base, axis) in parts.sizes.items():
-        lines.append(f"    {size} = {base.label}.shape[{axis}]")
+        lines.append(f"    {size} = {base}.shape[{axis}]")
     for head, formula in parts.lines:
         lines.append(f"    {label(head)} = {_line(head, formula, dialect)}")
     return "\n".join([*lines, f"    return {parts.results},", ""])
@@ -307,7 +275,7 @@ def source(
 def _line(head, formula, dialect):
     letters = indices_of(head)
     ranges = dict(zip(letters, head.base.shape, strict=True)) if letters else {}
-    code = ArrayCode(dialect, letters, ranges).code(formula)
+    code = ArrayCode(dialect, letters, ranges).doprint(formula)
     if set(letters) - free_letters(formula):
         # a formula without some of its indices is one number, or one row, for all of them
         shape = ", ".join(str(ranges[letter]) for letter in letters)
@@ -317,7 +285,7 @@ def _line(head, formula, dialect):
 
 def label(head) -> str:
     """The name of a line in code."""
-    return str(getattr(name_of(head), "label", head))
+    return str(name_of(head))
 
 
 def _inputs(lines):

@@ -165,15 +165,12 @@ def _fold(base, defs):
             value = nf(defs.unfold(head)).xreplace(dict(zip(own, letters, strict=True)))
             if _core(value) == core:
                 return head
-    return base.func(_named(base.args[0], defs)) if isinstance(base, Opaque) else base
-
-
-def _named(e, defs):
-    """The defined scalar that is equal to an expression, if there is one; else the expression."""
-    heads = [
-        head for head, _ in defs if head.is_Symbol and nf(defs.unfold(head)) == nf(e)
-    ]
-    return heads[0] if heads else e
+    if isinstance(base, Opaque):
+        form = nf(base.args[0])
+        for head, _ in defs:
+            if head.is_Symbol and nf(defs.unfold(head)) == form:
+                return base.func(head)
+    return base
 
 
 def _core(e):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sympy import Basic, Dummy, Expr, Indexed, Sum, Symbol, evaluate, sympify
+from sympy import Basic, Dummy, Expr, Indexed, Sum, Symbol, Tuple, evaluate, sympify
 
 from .admission import check_expression
 from .calculus import D, free_letters, index_ranges
@@ -25,8 +25,8 @@ def numbered(e: Expr, depth: int = 0) -> Expr:
     """The expression with its bound letters numbered from outside in, so that equal lines are equal objects."""
     if isinstance(e, Sum):
         letters = {
-            limit[0]: Symbol(f"{depth + level}", integer=True)
-            for level, limit in enumerate(e.limits)
+            letter: Symbol(str(level), integer=True)
+            for level, letter in enumerate(e.variables, start=depth)
         }
         limits = [(letters[letter], first, last) for letter, first, last in e.limits]
         return Sum(
@@ -47,7 +47,7 @@ class Defs:
     """
 
     def __init__(self):
-        self._lines: dict[Basic, tuple[Expr, Expr]] = {}
+        self._lines = {}  # name: (head, formula)
 
     def __setitem__(self, head: Expr, e: Expr):
         e = check_expression(str(head), e)
@@ -61,12 +61,11 @@ class Defs:
             )
         name = name_of(head)
         if name in self._lines:
-            if self._lines[name][0] == head and numbered(
-                self._lines[name][1]
-            ) == numbered(e):
+            before, formula = self._lines[name]
+            if before == head and numbered(formula) == numbered(e):
                 return  # a cell that is run again
-            raise ValueError(f"{head}: defined already as {self._lines[name][1]}")
-        if any(name in names_in(side) for side in (e, *[line[1] for line in self])):
+            raise ValueError(f"{head}: defined already as {formula}")
+        if name in names_in(Tuple(e, *[formula for _, formula in self])):
             raise ValueError(f"{head}: used before it is defined")
         letters = set(indices_of(head))
         if len(letters) < len(indices_of(head)):
@@ -93,8 +92,8 @@ class Defs:
     def without(self, e: Expr) -> Defs:
         """The same lines but that of a name, which is an input then."""
         kept = Defs()
-        name = name_of(e)
-        kept._lines = {key: line for key, line in self._lines.items() if key != name}
+        kept._lines = self._lines.copy()
+        kept._lines.pop(name_of(e), None)
         return kept
 
     def line(self, e: Expr) -> tuple[Expr, Expr]:
@@ -119,6 +118,22 @@ class Defs:
         head, expression = self.line(e)
         letters = zip(indices_of(head), indices_of(e), strict=True)
         return rename_bound(expression).xreplace(dict(letters))
+
+    def opened(self, e: Expr) -> Expr:
+        """The body of a defined name; another expression as it is."""
+        return self.body(e) if e in self else e
+
+    def opened_for(self, local: Local) -> Expr:
+        """The formula that a `Local` differentiates.
+
+        Raises:  ValueError where the formula holds a derivative
+        """
+        formula = self.opened(local.args[0])
+        if formula.has(Partial, Local):
+            raise ValueError(
+                f"{local}: its formula holds a derivative, in which nothing can be held fixed"
+            )
+        return formula
 
     def local(self, f: Expr, v: Expr) -> Local:
         """`Local(f, v)` for a defined name f, with the intermediates that it holds fixed, read off f's definition."""
@@ -151,18 +166,16 @@ class Defs:
     def differing(self, lhs: Expr, rhs: Expr) -> set[Basic]:
         """Names to unfold so that both sides speak of the same quantities: those that only one side reaches."""
 
-        def outside(side):
-            # what stands inside a total derivative is unfolded anyway
-            return side.xreplace({part: Dummy() for part in side.atoms(Partial)})
-
-        chosen, sides = set(), (outside(lhs), outside(rhs))
+        chosen, sides = set(), Tuple(lhs, rhs)
         while True:
-            apart = names_in(sides[0]) ^ names_in(sides[1])
-            name = next((name for name in reversed(self._lines) if name in apart), None)
-            if name is None:
+            # what stands inside a total derivative is unfolded anyway
+            sides = sides.xreplace({part: Dummy() for part in sides.atoms(Partial)})
+            left, right = map(names_in, sides)
+            apart = [name for name in self._lines if name in left ^ right]
+            if not apart:
                 return chosen
-            chosen.add(name)
-            sides = [outside(self.unfold(side, chosen)) for side in sides]
+            chosen.add(apart[-1])
+            sides = self.unfold(sides, chosen)
 
     def unfold(
         self, e: Expr, only: Iterable[Basic] | None = None, formulas: list | None = None
@@ -174,23 +187,17 @@ class Defs:
         both, (the formula, what varies) is appended to `formulas`.
         """
         e = sympify(e)
-        if isinstance(e, Sum) and not all(limit[0].is_Dummy for limit in e.limits):
+        if isinstance(e, Sum) and not all(letter.is_Dummy for letter in e.variables):
             # a definition that is put in may have the letter of this sum free
             e = rename_bound(e)
-        formula = None
-        if isinstance(e, Partial):
-            f, v = e.args
-            if v not in self:
-                return Partial(self.unfold(f, None, formulas), v)
-            formula = self.without(v).unfold(f, None, formulas)
-        if isinstance(e, Local):
+        if isinstance(e, Partial | Local):
             f, v = e.args[:2]
-            formula = self.body(f) if f in self else f
-            if formula.has(Partial, Local):
-                raise ValueError(
-                    f"{e}: its formula holds a derivative, in which nothing can be held fixed"
-                )
-        if formula is not None:
+            if isinstance(e, Local):
+                formula = self.opened_for(e)
+            else:
+                formula = self.without(v).unfold(f, None, formulas)
+                if v not in self:
+                    return Partial(formula, v)
             if formulas is not None:
                 formulas.append((formula, v))
             return self.unfold(D(formula, v), only, formulas)
@@ -209,3 +216,9 @@ def check_defs(defs) -> Defs:
             f"defs: got {type(defs).__name__}, needs a normgrad.symbolic.Defs"
         )
     return defs
+
+
+def check_claim(lhs, rhs, defs) -> tuple[Tuple, Defs]:
+    """((lhs, rhs), definitions) of a claim, as `check_expression` and `check_defs` leave them."""
+    defs = check_defs(defs)
+    return Tuple(check_expression("lhs", lhs), check_expression("rhs", rhs)), defs

@@ -87,8 +87,3 @@ def in_basic_terms(e: Expr) -> Expr:
     e = with_parts(e, in_basic_terms)
     rule = RULES.get(type(e))
     return rule(*map(nf, e.args)) if rule else e
-
-
-def has_rules(e: Expr) -> bool:
-    """Whether a function in e has a rule."""
-    return e.has(*RULES)

@@ -27,10 +27,6 @@ class Largest(Expr):
             f"{self}: a maximum over a letter has no derivative here; hold it fixed, as a letter"
         )
 
-    def _latex(self, printer, exp=None):
-        text = printer.bound(self.args[1], self.args[2], r"\max_{%s} ", self.args[0])
-        return text if exp is None else rf"\left( {text} \right)^{{{exp}}}"
-
 
 def largest(dim: Symbol, f: Callable[[Symbol], Expr]) -> Largest:
     """The largest of f(r) for r from 1 to dim."""
@@ -44,7 +40,7 @@ class Log2(Function):
     nargs = 1
     is_real = True
 
-    def _latex(self, printer, exp=None):
+    def _latex(self, printer):
         return rf"\log_2 {printer._print(self.args[0])}"
 
 
@@ -54,7 +50,7 @@ class Divides(Function):
     nargs = 2
     is_real = True
 
-    def _latex(self, printer, exp=None):
+    def _latex(self, printer):
         first, second = map(printer._print, self.args)
         yes = rf"1 & \text{{if }} {first} \text{{ divides }} {second}"
         return rf"\begin{{cases}} {yes} \\ 0 & \text{{if not}} \end{{cases}}"

@@ -23,6 +23,7 @@ from sympy import (
     S,
     Sum,
     Symbol,
+    Tuple,
     cancel,
     evaluate,
     exp,
@@ -83,7 +84,7 @@ def _generator(e):
     if isinstance(e, Root | Reciprocal):
         exponent = S.Half if isinstance(e, Root) else S.NegativeOne
         return power(_nf(e.args[0]), exponent)
-    fresh = {limit[0]: _letter() for limit in e.limits}
+    fresh = {letter: _letter() for letter in e.variables}
     body = _nf(e.function.xreplace(fresh))
     for r, first, last in e.limits:
         body = _sum_over(body, (fresh[r], first, last))
@@ -138,7 +139,7 @@ def _contract_term(term):
         pair, exponent = factor.as_base_exp()
         if not isinstance(pair, KroneckerDelta):
             continue
-        kept, dropped = pair.args[:2]
+        kept, dropped = pair.indices
         if not all(letter.is_Symbol or letter.is_Integer for letter in (kept, dropped)):
             raise NotImplementedError(f"{pair}: a delta of a shifted index")
         if not dropped.is_Symbol:
@@ -179,8 +180,8 @@ def _bound(level):
 
 
 def _depth(e):
-    levels = {limit[0].name[1:] for part in e.atoms(Sum) for limit in part.limits}
-    return max((int(level) for level in levels if level.isdigit()), default=0)
+    letters = [letter.name for part in e.atoms(Sum) for letter in part.variables]
+    return max((int(name[1:]) for name in letters if name[1:].isdigit()), default=0)
 
 
 def _canonical_sum(factors, limit):
@@ -192,7 +193,7 @@ def _canonical_sum(factors, limit):
             body.append(factor)
             continue
         for _ in range(int(exponent)):
-            fresh = {inner[0]: _letter() for inner in base.limits}
+            fresh = {r: _letter() for r in base.variables}
             body.append(base.function.xreplace(fresh))
             limits += [(fresh[r], first, last) for r, first, last in base.limits]
     product = Mul(*body)
@@ -252,7 +253,9 @@ def power(base: Expr, exponent: Expr) -> Expr:
     if isinstance(base, Reciprocal):
         return power(base.args[0], -exponent)
     if isinstance(base, Root):
-        whole = exponent.is_Integer or _is_square(base.args[0])
+        # the root of a square is an absolute value
+        square = base.args[0].is_Pow and base.args[0].exp == 2
+        whole = exponent.is_Integer or square
         return _radical(base, exponent) if whole else power(base.args[0], exponent / 2)
     if base.is_Mul or base.is_Pow:
         split, kept = _split_factors(base, exponent)
@@ -298,26 +301,20 @@ def _radical(base, exponent):
     )
 
 
-def _is_square(e):
-    """Whether e is the square of one thing, so that its root is that thing's absolute value."""
-    return e.is_Pow and e.exp == 2
+def _lowest_powers(terms):
+    """{base: its lowest power in the terms}, of what is no number."""
+    powers = [term.as_powers_dict() for term in terms]
+    return {
+        base: min(power.get(base, S.Zero) for power in powers)
+        for base in powers[0]
+        if not base.is_number
+    }
 
 
 def _common_squares(e):
     """The even powers that all terms of a sum share."""
-    terms = [term.as_powers_dict() for term in Add.make_args(e)]
-    shared = {
-        base: min(term.get(base, S.Zero) for term in terms)
-        for base in terms[0]
-        if not base.is_number
-    }
-    return Mul(
-        *[
-            base ** (power - power % 2)
-            for base, power in shared.items()
-            if power.is_Integer and power > 1
-        ]
-    )
+    shared = _lowest_powers(Add.make_args(e)).items()
+    return Mul(*[b ** (n - n % 2) for b, n in shared if n.is_Integer and n > 1])
 
 
 def _split_factors(base, exponent):
@@ -356,14 +353,13 @@ def split_content(e: Expr) -> tuple[Expr, Expr]:
     content, numerator = (
         numerator.as_content_primitive() if numerator.is_Add else (S.One, numerator)
     )
-    terms = [term.as_powers_dict() for term in Add.make_args(numerator)]
-    monomial = S.One
-    for symbol in terms[0]:
-        if symbol.is_Symbol and symbol.is_positive:
-            monomial *= symbol ** min(term.get(symbol, 0) for term in terms)
-    monomial *= _common_exponential(Add.make_args(numerator))
+    terms = Add.make_args(numerator)
+    shared = _lowest_powers(terms).items()
+    monomial = Mul(*[b**n for b, n in shared if b.is_Symbol and b.is_positive])
+    monomial *= _common_exponential(terms)
     content = content * monomial / denominator
-    if not all(_positive(factor.as_base_exp()[0]) for factor in Mul.make_args(content)):
+    bases = [factor.as_base_exp()[0] for factor in Mul.make_args(content)]
+    if not all((b.is_Symbol or b.is_number) and b.is_positive for b in bases):
         return S.One, e
     return content, multiply_out(numerator / monomial)
 
@@ -389,8 +385,10 @@ def _exponent(term):
     )
 
 
-def _positive(base):
-    return (base.is_Symbol or base.is_number) and bool(base.is_positive)
+def letters_of_sums(*expressions: Expr) -> dict[Sum, Symbol]:
+    """{sum: a letter for it}, S1, S2, ..., of all sums in expressions."""
+    sums = sorted(Tuple(*expressions).atoms(Sum), key=str)
+    return {e: Symbol(f"S{number}") for number, e in enumerate(sums, start=1)}
 
 
 def cleared_sides(left: Expr, right: Expr) -> tuple[Expr, tuple[Expr, Expr]]:
@@ -415,10 +413,9 @@ def clear(e: Expr) -> tuple[Expr, list[tuple[Expr, int]]]:
         if reciprocals:
             # the longest one first: it may contain the others
             g = max(reciprocals, key=lambda g: (len(str(g)), str(g)))
-            highest = max(_degrees(e, g))
-            powers = {k: g.args[0] ** (highest - k) for k in _degrees(e, g)}
-            e = _with_powers(e, g, powers)
-            factors.append((g.args[0], highest))
+            base, highest = g.args[0], max(_degrees(e, g))
+            e = _with_powers(e, g, {k: base ** (highest - k) for k in _degrees(e, g)})
+            factors.append((base, highest))
             continue
         for g in generators:
             lowest = min(_degrees(e, g))
@@ -467,18 +464,5 @@ def reduce_fraction(e: Expr) -> Expr:
     )
     if left:
         return e
-    opaque = {
-        part: Dummy(positive=True)
-        for part in sorted(_atoms(numerator) | _atoms(denominator), key=str)
-    }
-    names = {dummy: part for part, dummy in opaque.items()}
-    reduced = cancel(
-        numerator.xreplace(opaque) / denominator.xreplace(opaque)
-    ).xreplace(names)
+    reduced = cancel(numerator / denominator)
     return e if reduced.has(Root, Reciprocal) else nf(reduced)
-
-
-def _atoms(e):
-    if e.is_Symbol or isinstance(e, Function | Sum | Indexed | KroneckerDelta):
-        return {e}
-    return set().union(*map(_atoms, e.args))

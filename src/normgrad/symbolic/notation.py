@@ -84,7 +84,8 @@ def delta(i: Symbol, k: Symbol) -> Expr:
     return KroneckerDelta(i, k)
 
 
-def _no_text(*parts):
+def no_text(*parts):
+    """The parts of a derivative as expressions; TypeError for a text, which SymPy would read as a symbol."""
     for part in parts:
         if isinstance(part, str):
             raise TypeError(
@@ -99,7 +100,7 @@ class Partial(Expr):
     is_commutative = True
 
     def __new__(cls, f, v):  # noqa: D102
-        return Basic.__new__(cls, *_no_text(f, v))
+        return Basic.__new__(cls, *no_text(f, v))
 
 
 class Local(Expr):
@@ -112,7 +113,7 @@ class Local(Expr):
     is_commutative = True
 
     def __new__(cls, f, v, held=()):  # noqa: D102
-        return Basic.__new__(cls, *_no_text(f, v), Tuple(*held))
+        return Basic.__new__(cls, *no_text(f, v), Tuple(*held))
 
 
 def with_parts(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
@@ -125,7 +126,7 @@ def with_parts(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
 def rename_bound(e: Expr) -> Expr:
     """The expression rebuilt with a fresh letter for every bound index, so that no two letters can clash."""
     if isinstance(e, Sum):
-        fresh = {limit[0]: Dummy(limit[0].name, **INDEX) for limit in e.limits}
+        fresh = {letter: Dummy(letter.name, **INDEX) for letter in e.variables}
         return Sum(
             rename_bound(e.function).xreplace(fresh),
             *[(fresh[r], first, last) for r, first, last in e.limits],
@@ -146,7 +147,7 @@ def _lettered(e, taken, own):
     if not isinstance(e, Sum):
         return with_parts(e, lambda part: _lettered(part, taken, own))
     letters = {}
-    for bound in [limit[0] for limit in e.limits if limit[0].is_Dummy]:
+    for bound in [letter for letter in e.variables if letter.is_Dummy]:
         # r1, r2, ... are the kernel's own
         keeps = own and not bound.name[1:].isdigit()
         spellings = chain([bound.name] * keeps, "rstuv", map("r{}".format, count(1)))

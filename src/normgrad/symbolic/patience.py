@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from math import comb
+from math import comb, prod
 
 from sympy import Add, Expr, Mul, Pow
 from sympy.core.cache import clear_cache
@@ -90,10 +90,7 @@ def _terms(e):
     if isinstance(e, Add):
         return sum(map(_terms, e.args))
     if isinstance(e, Mul):
-        count = 1
-        for factor in e.args:
-            count *= _terms(factor)
-        return count
+        return prod(map(_terms, e.args))
     if isinstance(e, Pow) and e.exp.is_Integer and e.exp > 0:
         inner = _terms(e.base)
         return comb(inner + int(e.exp) - 1, int(e.exp)) if inner > 1 else 1

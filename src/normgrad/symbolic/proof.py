@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from sympy import Expr, IndexedBase, S, Sum, Symbol, evaluate
+from sympy import Expr, IndexedBase, S, Sum, Symbol, Tuple, evaluate
 
-from .admission import check_branches, check_expression
+from .admission import check_branches
 from .calculus import index_ranges, resolve
 from .conditions import side_conditions
-from .definitions import Defs, check_defs
-from .elementary import has_rules, in_basic_terms
-from .normal_form import cleared_sides, equal, nf
+from .definitions import Defs, check_claim
+from .elementary import RULES, in_basic_terms
+from .normal_form import cleared_sides, equal, letters_of_sums, nf
 from .notation import with_letters
 from .patience import SECONDS, OutOfPatience, limited
 from .witness import Counterexample, counterexample
@@ -26,26 +26,21 @@ def plain(text: str) -> str:
 
 def lettered(*sides: Expr) -> list[str]:
     """The sides as text in which every bound letter has a name that nothing else in the claim has."""
-    taken = {
-        part.name for side in sides for part in side.atoms(Symbol) if not part.is_Dummy
-    }
+    symbols = Tuple(*sides).atoms(Symbol)
+    taken = {symbol.name for symbol in symbols if not symbol.is_Dummy}
     with evaluate(False):
         return [plain(str(with_letters(side, taken, own=False))) for side in sides]
 
 
-def known(sides: Iterable[Expr], defs: Defs, conditions: Iterable[str]) -> str:
+def known(sides: Sequence[Expr], defs: Defs, conditions: Iterable[str]) -> str:
     """ "proved for every M and N, where s > 0", in Markdown.
 
     Args:  sides: what was proved; defs: its definitions; conditions: what must hold, in Markdown
     """
-    sides = list(sides)
-    everything = [*sides, *[e for line in defs.reached(*sides) for e in line]]
-    sizes = set()
-    for e in everything:
-        sizes |= {
-            str(size) for base in e.atoms(IndexedBase) for size in base.shape or ()
-        }
-        sizes |= {str(limit[2]) for part in e.atoms(Sum) for limit in part.limits}
+    everything = Tuple(*sides, *defs.reached(*sides))
+    bases, sums = everything.atoms(IndexedBase), everything.atoms(Sum)
+    sizes = {str(size) for base in bases for size in base.shape or ()}
+    sizes |= {str(limit[2]) for part in sums for limit in part.limits}
     conditions = list(conditions)
     text = "proved" + (f" for every ${'$ and $'.join(sorted(sizes))}$" if sizes else "")
     return text + (f", where {', '.join(conditions)}" if conditions else "")
@@ -106,10 +101,9 @@ class Proof:
         """The polynomial that both sides become once denominators are cleared, in letters for its sums."""
         with evaluate(True):
             multiplier, (polynomial, _) = cleared_sides(*map(nf, self.sides))
-            sums = sorted(polynomial.atoms(Sum), key=str)
-            letters = {e: Symbol(f"S_{n}") for n, e in enumerate(sums, start=1)}
+            letters = letters_of_sums(polynomial)
             text = f"both sides times {multiplier} are {polynomial.xreplace(letters)}"
-        if sums:
+        if letters:
             where = "; ".join(f"{letter} = {e}" for e, letter in letters.items())
             text += f", where {where}"
         return plain(text.replace(" times 1 are", " are"))
@@ -144,22 +138,21 @@ def prove(
              RangeError when a letter has two ranges; TypeError for what is no expression or no Defs;
              ValueError for decimals and for what is no real number; NotImplementedError for what has no normal form
     """
-    defs = check_defs(defs)
-    lhs, rhs = check_expression("lhs", lhs), check_expression("rhs", rhs)
+    claim, defs = check_claim(lhs, rhs, defs)
+    lhs, rhs = claim
     if not (isinstance(seconds, int | float) and seconds > 0):
         raise ValueError(f"seconds: got {seconds!r}, needs a number greater than 0")
     with evaluate(True):
-        for side in (lhs, rhs):
-            check_branches(side)
-        index_ranges(lhs, rhs)
-        late, sides = None, (lhs, rhs)
+        index_ranges(check_branches(claim))
+        late = None
         try:
             with limited(seconds):
                 for names in (defs.differing(lhs, rhs), None):
-                    sides = _compared(lhs, rhs, defs, names)
+                    sides = resolve(check_branches(defs.unfold(claim, names)))
+                    index_ranges(sides)
                     proved = equal(*sides)
-                    if not proved and any(map(has_rules, sides)):
-                        proved = equal(*map(in_basic_terms, sides))
+                    if not proved and sides.has(*RULES):
+                        proved = equal(*in_basic_terms(sides))
                     if proved:
                         return _defined(Proof(lhs, rhs, sides, defs), where)
         except OutOfPatience as reason:
@@ -186,11 +179,3 @@ def _defined(proof, where):
             proof.lhs, proof.rhs, None, where, "its sides are defined for no input"
         )
     return proof
-
-
-def _compared(lhs, rhs, defs, names):
-    """Both sides with the names unfolded and the derivatives carried out."""
-    unfolded = [check_branches(defs.unfold(side, names)) for side in (lhs, rhs)]
-    sides = tuple(map(resolve, unfolded))
-    index_ranges(*sides)
-    return sides

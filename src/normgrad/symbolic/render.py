@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count
+from itertools import count, pairwise
 
 from sympy import (
     Add,
-    Dummy,
     Expr,
     Indexed,
     IndexedBase,
@@ -20,6 +19,7 @@ from sympy import (
     S,
     Sum,
     Symbol,
+    Tuple,
     evaluate,
     sympify,
 )
@@ -53,14 +53,14 @@ def printer(shown: Iterable[Expr]) -> Callable[[Expr], str]:
     Args:    shown: the expressions of the display; what they name no sum may use for its letter
     Raises:  ValueError, from the function, when a scalar and a tensor of the display would read alike
     """
-    symbols = [symbol for e in shown for symbol in sympify(e).atoms(Symbol)]
+    symbols = Tuple(*shown).atoms(Symbol)
     book = BookLatex({symbol.name for symbol in symbols if not symbol.is_Dummy})
-    scalars: set[str] = set()
-    tensors: set[str] = set()
+    scalars = set()
+    tensors = set()
 
     def line(e):
         e = sympify(e)
-        tensors.update(str(base.label) for base in e.atoms(IndexedBase))
+        tensors.update(map(str, e.atoms(IndexedBase)))
         scalars.update(_scalars(e))
         for name in sorted(scalars & tensors):
             raise ValueError(
@@ -122,17 +122,17 @@ class BookLatex(LatexPrinter):
     def __init__(self, used: set[str]):
         super().__init__({"imaginary_unit": "ri"})
         self._used = used
-        self._bound: dict[Dummy, str] = {}
-        self._dimensions: dict[str, Expr] = {}
+        self._bound = {}
+        self._dimensions = {}
 
-    def _print_Symbol(self, e, style="plain"):
+    def _print_Symbol(self, e):
         return name_latex(e.name)
 
     def _print_Dummy(self, e):
         return name_latex(self._bound.get(e) or e.name)
 
-    def _print_Indexed(self, e, exp=None):
-        name = name_latex(str(e.base.label))
+    def _print_Indexed(self, e):
+        name = name_latex(str(e.base))
         letters = [self._print(letter) for letter in e.indices]
         short = all(len(letter) == 1 for letter in letters)
         joined = ("" if short else ",").join(letters)
@@ -140,48 +140,44 @@ class BookLatex(LatexPrinter):
             return f"{numbered[1]}_{{{numbered[2]},{joined}}}"
         return f"{name}_{{{joined}}}"
 
-    def _print_KroneckerDelta(self, e, exp=None):
-        power = "" if exp is None else f"^{{{exp}}}"
-        return rf"\delta_{{{''.join(self._print(letter) for letter in e.args[:2])}}}{power}"
+    def _print_KroneckerDelta(self, e):
+        return rf"\delta_{{{''.join(map(self._print, e.indices))}}}"
 
     def _print_Sum(self, e):
-        added = []
+        outer = self._bound.copy()
         signs = ""
         for letter, first, last in reversed(e.limits):
-            if letter.is_Dummy and letter not in self._bound:
+            if letter.is_Dummy:
                 self._bound[letter] = self._letter(last)
-                added.append(letter)
             signs += rf"\sum_{{{self._print(letter)}={self._print(first)}}}^{{{self._print(last)}}} "
         body = without_ones(e.function)
         loose = isinstance(body, Add) or _strip_sign(body)[0]
         text = signs + (self._bracket(body) if loose else self._print(body))
-        for letter in added:
-            del self._bound[letter]
+        self._bound = outer
         return text
 
-    def bound(self, letter, dimension, sign, body):
-        """A sign such as a maximum, over a letter that runs over a dimension, and what it is taken of."""
+    def _print_Largest(self, e):
+        body, letter, dimension = e.args
         self._bound[letter] = self._letter(dimension)
         inside = self._bracket(body) if isinstance(body, Add) else self._print(body)
-        text = sign % self._print(letter) + inside
+        text = rf"\max_{{{self._print(letter)}}} {inside}"
         del self._bound[letter]
         return text
 
     def _letter(self, dimension):
         """A letter for a sum over a dimension: not in use, and not running over another one elsewhere."""
         taken = self._used | set(self._bound.values())
-        free = (name for name in bound_letters(str(dimension)) if name not in taken)
-        return next(
-            name
-            for name in free
-            if self._dimensions.setdefault(name, dimension) == dimension
-        )
+        for name in bound_letters(str(dimension)):
+            if name not in taken:
+                if self._dimensions.setdefault(name, dimension) == dimension:
+                    return name
 
     def _print_Partial(self, e):
         f, v = e.args[:2]
         if isinstance(f, Indexed | Symbol):
             return rf"\frac{{\partial {self._print(f)}}}{{\partial {self._print(v)}}}"
-        plain = _is_root(f) or isinstance(f, Sum | Partial)
+        root = isinstance(f, Pow) and f.exp == S.Half
+        plain = root or isinstance(f, Sum | Partial)
         body = self._print(f) if plain else self._bracket(f)
         return rf"\frac{{\partial}}{{\partial {self._print(v)}}} {body}"
 
@@ -215,14 +211,13 @@ class BookLatex(LatexPrinter):
         negative, e = _strip_sign(e)
         if not isinstance(e, Mul):
             return "-" + (self._bracket(e) if isinstance(e, Add) else self._print(e))
-        texts = []
-        pieces = _pieces(e)
-        for position, piece in enumerate(pieces):
-            text = self._piece(piece, last=position == len(pieces) - 1)
-            if texts:
-                texts.append(_between(texts[-1], text))
-            texts.append(text)
-        return ("-" if negative else "") + "".join(texts)
+        *pieces, final = _pieces(e)
+        texts = [self._piece(piece, last=False) for piece in pieces]
+        texts.append(self._piece(final, last=True))
+        joined = texts[0]
+        for left, right in pairwise(texts):
+            joined += _between(left, right) + right
+        return ("-" if negative else "") + joined
 
     def _piece(self, piece, last):
         if isinstance(piece, tuple):
@@ -253,32 +248,23 @@ class BookLatex(LatexPrinter):
             power = f"{exponent.p}/{exponent.q}".removesuffix("/1")
         return f"{text}^{{{power}}}"
 
-    def _print_Function(self, e, exp=None):
+    def _print_Function(self, e):
         if not isinstance(e, Opaque):
-            return super()._print_Function(e, exp)
-        inside = self._print(e.args[0])
-        inside = rf"\left( {inside} \right)" if _TALL.search(inside) else f"({inside})"
+            return super()._print_Function(e)
         name = re.sub(r"^\\mathrm", r"\\operatorname", name_latex(e.letter))
-        text = name + "'" * e.order + inside
-        return text if exp is None else f"{text}^{{{exp}}}"
+        return name + "'" * e.order + self._bracket(e.args[0])
 
-    def _print_Abs(self, e, exp=None):
-        text = rf"\left| {self._print(e.args[0])} \right|"
-        return text if exp is None else f"{text}^{{{exp}}}"
+    def _print_Abs(self, e):
+        return rf"\left| {self._print(e.args[0])} \right|"
 
-    def _print_im(self, e, exp=None):
+    def _print_im(self, e):
         return rf"\operatorname{{Im}} {self._print(e.args[0])}"
 
-    def _print_Root(self, e, exp=None):
-        text = rf"\sqrt{{{self._print(e.args[0])}}}"
-        return text if exp is None else rf"\left( {text} \right)^{{{exp}}}"
+    def _print_Root(self, e):
+        return rf"\sqrt{{{self._print(e.args[0])}}}"
 
-    def _print_Reciprocal(self, e, exp=None):
-        return rf"\frac{{1}}{{{self._print(e.args[0] if exp is None else Pow(e.args[0], sympify(exp)))}}}"
-
-
-def _is_root(e):
-    return isinstance(e, Pow) and e.exp == S.Half
+    def _print_Reciprocal(self, e):
+        return rf"\frac{{1}}{{{self._print(e.args[0])}}}"
 
 
 def _terms(e):
@@ -324,18 +310,18 @@ def _pieces(e):
 
 
 def _gathered(e):
-    above, under, numbers, apart = [], [], [], []
+    above, under, apart = [], [], []
     for factor in e.args:
         if isinstance(factor, Pow) and factor.exp.is_negative:
             under.append(Pow(factor.base, -factor.exp))
         elif isinstance(factor, Sum | Add | Partial | Local):
             apart.append(factor)
         elif isinstance(factor, Rational) and factor.q != 1:
-            above += [Integer(factor.p)] if factor.p != 1 else []
-            numbers.append(Integer(factor.q))
+            under.insert(0, Integer(factor.q))
+            if factor.p != 1:
+                above.append(Integer(factor.p))
         else:
             above.append(factor)
-    under = numbers + under
     if not under:
         return above + apart
     return [tuple(Mul(*part, evaluate=False) for part in (above, under)), *apart]

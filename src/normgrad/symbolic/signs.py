@@ -11,13 +11,11 @@ def is_nonnegative(e: Expr) -> bool:
         return True
     if isinstance(e, Sum):
         return is_nonnegative(e.function)
-    if isinstance(e, Pow) and (e.exp.is_even or e.exp.is_Rational and e.exp.q % 2 == 0):
-        return True
-    if isinstance(e, Add | Mul | Pow):
-        return all(
-            is_nonnegative(part)
-            for part in (e.args if not isinstance(e, Pow) else e.args[:1])
-        )
+    if isinstance(e, Pow):
+        root = e.exp.is_Rational and e.exp.q % 2 == 0
+        return bool(root or e.exp.is_even) or is_nonnegative(e.base)
+    if isinstance(e, Add | Mul):
+        return all(map(is_nonnegative, e.args))
     return bool(e.is_nonnegative)
 
 

@@ -79,25 +79,22 @@ def put_back(e: Expr, names: dict) -> Expr:
 
 def normal(e: Expr) -> Expr:
     """The normal form, printable, in which derivatives that are not carried out yet stay as they are."""
-    names: dict = {}
+    names = {}
     return put_back(as_powers(nf(put_away(e, Partial, names))), names)
 
 
 # -- chain rule
 
 
-def _one_level(node: Partial, defs: Defs) -> Expr:
+def _one_level(node, defs):
     """A total derivative by the derivatives of what the definition is made of, each times its local derivative."""
     f, v = node.args
     defs = defs.without(v)
-    body = defs.body(f) if f in defs else rename_bound(f)
+    body = rename_bound(defs.opened(f))
     names = [name_of(head) for head, _ in defs if name_of(head) in names_in(body)]
-    through = [name for name in names if _reaches(name, v, defs)]
+    lines = {name: defs.unfold(defs.line(name)[0]) for name in names}
+    through = [name for name in names if lines[name].has(name_of(v))]
     return Add(contracted(D(body, v)), *[_passed(body, name, v) for name in through])
-
-
-def _reaches(name, v, defs):
-    return defs.unfold(defs.line(name)[0]).has(name_of(v))
 
 
 def _passed(body, name, v):
@@ -129,28 +126,22 @@ def chain_rule(e: Expr, defs: Defs) -> Expr:
 # -- earlier results
 
 
-def using(*results) -> Callable[[Expr], Expr]:
-    """A function that puts in earlier results: what has the form of a left side becomes the right side.
+def substituted(e: Expr, *results) -> Expr:
+    """The expression with earlier results put in: what has the form of a left side becomes the right side.
 
     Args:  results: each with lhs and rhs; the letters of their indices stand for any letter
     """
-
-    def rewrite(e):
-        for result in results:
-            e = _substituted(rename_bound(e), result.lhs, result.rhs)
-        return e
-
-    return rewrite
+    for result in results:
+        e = _substituted(rename_bound(e), result.lhs, result.rhs)
+    return e
 
 
 def _substituted(e, lhs, rhs):
     lhs, letters = rename_bound(lhs), sorted(free_letters(lhs), key=str)
-    indices = {
-        index for entry in e.atoms(Indexed, KroneckerDelta) for index in entry.args
-    }
-    available = sorted(filter(lambda part: part.is_Symbol, indices), key=str)
+    entries = e.atoms(Indexed, KroneckerDelta)
+    indices = {index for entry in entries for index in entry.indices if index.is_Symbol}
     forms = {}
-    for place in product(available, repeat=len(letters)):
+    for place in product(sorted(indices, key=str), repeat=len(letters)):
         change = dict(zip(letters, place, strict=True))
         forms[numbered(lhs.xreplace(change))] = change
 
@@ -178,10 +169,6 @@ def _terms(summed):
     return Add.make_args(multiply_out(summed.function))
 
 
-def _letters(summed):
-    return {limit[0] for limit in summed.limits}
-
-
 def split_terms(summed: Sum) -> Expr:
     """A sum as one sum per term, the sign in front."""
     signed = [
@@ -194,7 +181,7 @@ def split_terms(summed: Sum) -> Expr:
 def has_bound_delta(summed: Sum) -> bool:
     """Whether a delta in the sum has a summed letter, so that it can be contracted."""
     return any(
-        _letters(summed) & set(pair.args[:2])
+        not set(summed.variables).isdisjoint(pair.indices)
         for term in _terms(summed)
         for pair in term.atoms(KroneckerDelta)
     )
@@ -203,4 +190,4 @@ def has_bound_delta(summed: Sum) -> bool:
 def has_constant(summed: Sum) -> bool:
     """Whether a term of the sum has a factor without a summed letter, which can be pulled out."""
     factors = [factor for term in _terms(summed) for factor in Mul.make_args(term)]
-    return any(not factor.has_free(*_letters(summed)) for factor in factors)
+    return any(not factor.has_free(*summed.variables) for factor in factors)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sympy import Basic, Expr, Sum, Symbol, evaluate
+from sympy import Basic, Expr, evaluate
 
-from .admission import check_expression
 from .calculus import resolve
-from .definitions import Defs, check_defs
-from .normal_form import Reciprocal, Root, cleared_sides, nf
+from .definitions import Defs, check_claim
+from .normal_form import Reciprocal, Root, cleared_sides, letters_of_sums, nf
 from .notation import rename_bound
 from .render import aligned, latex, printer
 from .steps import has_bound_delta, has_constant, in_sums, split_terms
@@ -49,10 +48,7 @@ class Trace:
         """The steps as the body of an `aligned` display, each behind its rule; under R8 the sums are letters."""
         last = [self.multiplier, *self.polynomials]
         show = printer(last + [e for side in self.sides for _, e in side])
-        sums = sorted(set().union(*[e.atoms(Sum) for e in last]), key=str)
-        letters = {
-            value: Symbol(f"S{number}") for number, value in enumerate(sums, start=1)
-        }
+        letters = letters_of_sums(*last)
         times, *polynomials = [show(e.xreplace(letters)) for e in last]
         times = "" if self.multiplier == 1 else rf" \cdot {times}"
         lines = []
@@ -87,11 +83,10 @@ def trace(
     Returns:  the Trace; a rule that changes nothing is left out, and so is R1, which changes letters alone
     Raises:   TypeError for what is no expression or no Defs
     """
-    defs = check_defs(defs)
-    lhs, rhs = check_expression("lhs", lhs), check_expression("rhs", rhs)
+    claim, defs = check_claim(lhs, rhs, defs)
     with evaluate(True):
         sides = tuple(
-            tuple(_steps(side, lambda e: defs.unfold(e, only))) for side in (lhs, rhs)
+            tuple(_steps(side, lambda e: defs.unfold(e, only))) for side in claim
         )
         left, right = (nf(side[-1][1]) for side in sides)
         return Trace(sides, *cleared_sides(left, right))

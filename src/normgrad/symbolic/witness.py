@@ -7,7 +7,7 @@ SymPy's own, with respect to scalars. A claim without derivatives is also compar
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, count, product
 
@@ -27,13 +27,14 @@ from sympy import (
     S,
     Sum,
     Symbol,
+    Tuple,
     evaluate,
     sign,
 )
 
-from .admission import check_branches, check_expression
+from .admission import check_branches
 from .calculus import free_letters, index_ranges
-from .definitions import Defs, check_defs
+from .definitions import Defs, check_claim
 from .measured import Largest
 from .notation import (
     Local,
@@ -75,7 +76,7 @@ class Explicit:
             body, letter, last = e.args
             return Max(*self._entries(body, indices, [(letter, 1, last)]))
         if isinstance(e, KroneckerDelta):
-            i, k = (self.entry(letter, indices) for letter in e.args[:2])
+            i, k = (self.entry(letter, indices) for letter in e.indices)
             return Integer(i == k)
         if isinstance(e, Partial):
             f, v = e.args
@@ -84,14 +85,9 @@ class Explicit:
                 writer = Explicit(self.defs.without(v), self.sizes)
             return self._slope(writer.entry(f, indices), v, indices)
         if isinstance(e, Local):
-            f, v = e.args[:2]
-            formula = self.defs.body(f) if f in self.defs else f
-            if formula.has(Partial, Local):
-                raise ValueError(
-                    f"{e}: its formula holds a derivative, in which nothing can be held fixed"
-                )
             names = Explicit(Defs(), self.sizes)
-            return self._slope(names.entry(formula, indices), v, indices)
+            formula = names.entry(self.defs.opened_for(e), indices)
+            return self._slope(formula, e.args[1], indices)
         if isinstance(e, Indexed) or e.is_Symbol:
             place = [int(self.entry(r, indices)) for r in indices_of(e)]
             return self._value(e, place)
@@ -133,7 +129,7 @@ def _symbol(name, place):
     """The scalar symbol of an entry."""
     if not isinstance(name, Indexed):
         return name
-    text = f"{name.base.label}[{', '.join(map(str, place))}]"
+    text = f"{name.base}[{', '.join(map(str, place))}]"
     return Symbol(text, **name.base.label.assumptions0)
 
 
@@ -148,15 +144,14 @@ def _meetings(e):
 
 def _points(sides, draw, meet):
     """Points drawn at random, and where `meet` is true points where two branches meet."""
-    symbols = sorted(set().union(*[side.free_symbols for side in sides]), key=str)
+    symbols = sorted(sides.free_symbols, key=str)
 
     def drawn():
         return {symbol: _rational(symbol, draw) for symbol in symbols}
 
     for _ in range(TRIES):
         yield drawn()
-    meetings = {meeting for side in sides for meeting in _meetings(side)}
-    for meeting in sorted(meetings, key=str) if meet else ():
+    for meeting in sorted({*_meetings(sides)}, key=str) if meet else ():
         values = drawn()
         for symbol in sorted(meeting.free_symbols, key=str):
             for number in _tried(meeting.xreplace({**values, symbol: symbol}), symbol):
@@ -190,7 +185,7 @@ class Counterexample:
 
     def point(self) -> str:
         """The point in words: sizes, indices and inputs, the entries of a tensor behind one another."""
-        rows: dict[str, list] = {}
+        rows = {}
         for symbol, value in self.values.items():
             rows.setdefault(str(symbol).partition("[")[0], []).append(str(value))
         inputs = {
@@ -228,25 +223,25 @@ def in_digits(sides: Sequence[Expr], digits: int) -> list[str]:
 
 def patterns(
     letters: dict[Symbol, Expr], sizes: dict[Expr, int]
-) -> Iterator[dict[Symbol, int]]:
+) -> Iterable[dict[Symbol, int]]:
     """One choice of the free indices for every way in which they can coincide.
 
     The claims look the same under a permutation of the columns, so that one choice stands for all of its kind;
     drawing indices at random instead can miss the diagonal.
     """
     names = sorted(letters, key=str)
+    pairs = [
+        pair for pair in combinations(names, 2) if len({*map(letters.get, pair)}) == 1
+    ]
+    choices = {}
     for point in product(*[range(1, sizes[letters[name]] + 1) for name in names]):
         choice = dict(zip(names, point, strict=True))
-        highest = dict.fromkeys(letters.values(), 0)
-        for name in names:
-            if choice[name] > highest[letters[name]] + 1:
-                break
-            highest[letters[name]] = max(highest[letters[name]], choice[name])
-        else:
-            yield choice
+        kind = tuple(choice[first] == choice[second] for first, second in pairs)
+        choices.setdefault(kind, choice)
+    return choices.values()
 
 
-def _sizes(expressions, columns):
+def _sizes(e, columns):
     """A number for every dimension. No two have one, or a claim that takes one for the other would pass.
 
     The number of rows is now smaller and now greater than that of the columns.
@@ -254,7 +249,7 @@ def _sizes(expressions, columns):
     rows = columns % 3 + 1
     numbers = (size for size in count(columns + 1) if size != rows)
     sizes = {_ANY: columns}
-    for dimension in sorted({size for e in expressions for size in _dims(e)}, key=str):
+    for dimension in sorted(_dims(e), key=str):
         if str(dimension) in "MN":
             sizes[dimension] = rows if str(dimension) == "M" else columns
         else:
@@ -264,36 +259,32 @@ def _sizes(expressions, columns):
 
 def _entries(lhs, rhs, defs, sizes):
     """(sizes and free indices, the two sides there, whether they may be compared where branches meet), all of them."""
-    lhs, rhs = check_expression("lhs", lhs), check_expression("rhs", rhs)
-    defs, lengths = check_defs(defs), tuple(sizes)
+    (claim, defs), lengths = check_claim(lhs, rhs, defs), tuple(sizes)
     whole = [type(size) is int and size > 0 for size in lengths]
     if not whole or not all(whole):
         raise ValueError(
             f"sizes: got {lengths}, needs at least one length of a row, a whole number from 1 on"
         )
-    expressions = [lhs, rhs, *[side for line in defs for side in line]]
-    for e in expressions:
-        check_branches(e)
+    everything = check_branches(Tuple(claim, *defs))
     # a derivative has no value where two branches meet
-    meet = not any(e.has(Partial, Local) for e in expressions)
+    meet = not everything.has(Partial, Local)
     # a summed index may run to another size in another line
-    ranges = index_ranges(*map(rename_bound, expressions))
-    free = sorted(free_letters(lhs) | free_letters(rhs), key=str)
+    ranges = index_ranges(rename_bound(everything))
+    free = sorted(free_letters(claim), key=str)
     letters = {letter: ranges.get(letter, _ANY) for letter in free}
     for columns in lengths:
-        writer = Explicit(defs, _sizes(expressions, columns))
+        writer = Explicit(defs, _sizes(everything, columns))
         for indices in patterns(letters, writer.sizes):
-            sides = [writer.entry(side, indices) for side in (lhs, rhs)]
             numbers = {**writer.sizes, **indices}
             del numbers[_ANY]
-            yield numbers, sides, meet
+            yield numbers, writer.entry(claim, indices), meet
 
 
 def _dims(e):
     """The dimensions in an expression: its whole numbers but the letters of indices."""
     entries = e.atoms(Indexed, KroneckerDelta)
     letters = {index for entry in entries for index in entry.args}
-    letters |= {limit[0] for part in e.atoms(Sum) for limit in part.limits}
+    letters.update(*[part.variables for part in e.atoms(Sum)])
     return {symbol for symbol in e.atoms(Symbol) - letters if symbol.is_integer}
 
 
@@ -317,7 +308,7 @@ def _same(sides, meet):
     """Whether two scalar sides are one identity; of derivatives of branches, whether their values are equal."""
     if _is_zero(sides[0] - sides[1]):
         return True
-    if meet or not any(side.has(*BRANCHED) for side in sides):
+    if meet or not sides.has(*BRANCHED):
         return False
     points = list(_compared(sides, random.Random(0), meet))
     return bool(points) and not any(map(_apart, points))
@@ -356,8 +347,7 @@ def counterexample(
         for numbers, sides, meet in _entries(lhs, rhs, defs, (2, 3, 1, 4)):
             for point in _compared(sides, draw, meet):
                 if _apart(point):
-                    functions = {part for side in sides for part in side.atoms(Opaque)}
-                    words = {function.stands_for() for function in functions}
+                    words = {part.stands_for() for part in sides.atoms(Opaque)}
                     return Counterexample(numbers, *point, tuple(sorted(words)))
     return None
 
@@ -369,11 +359,11 @@ def _apart(point):
 
 def _compared(sides, draw, meet):
     """(values, left, right) at points; where a side is infinite or not real, the claim says nothing."""
-    sides = list(map(concrete, sides))
+    sides = concrete(sides)
     for values in _points(sides, draw, meet):
         look()
-        if all(_is_real(side, values) for side in sides):
-            left, right = (side.xreplace(values) for side in sides)
+        if _is_real(sides, values):
+            left, right = sides.xreplace(values)
             if left.evalf(30).is_real and right.evalf(30).is_real:
                 yield values, left, right
 

@@ -19,13 +19,11 @@ what is read is what was typed.
 
 from __future__ import annotations
 
-import ast
 import re
 from keyword import iskeyword
 
 import sympy
 from sympy import (
-    Basic,
     Dummy,
     Expr,
     IndexedBase,
@@ -33,6 +31,7 @@ from sympy import (
     S,
     Sum,
     Symbol,
+    Tuple,
     evaluate,
     sympify,
 )
@@ -108,15 +107,11 @@ class Typed(StrPrinter):
         return text + (f", [{names}])" if held else ")")
 
     def _print_Function(self, e):
-        name = type(e).__name__
-        if isinstance(e, Opaque):
-            name = self.identifiers[FUNCTION, e.letter]
-            for _ in range(e.order):
-                name = f"derivative({name})"
-        elif name not in VOCABULARY:
-            raise ValueError(
-                f"{name}: a function that no entry of an equation can hold"
-            )
+        if not isinstance(e, Opaque):
+            return self._called(e)
+        name = self.identifiers[FUNCTION, e.letter]
+        for _ in range(e.order):
+            name = f"derivative({name})"
         return f"{name}({self.stringify(e.args, ', ')})"
 
     # sums, products and powers as they were typed
@@ -189,7 +184,7 @@ def _negated(e):
 # the names of an entry
 
 
-def _names(e: Basic) -> set:
+def _names(e):
     """The symbols, tensors and functions in an expression; what a sum runs over by a letter of its own left out."""
     if isinstance(e, Dummy):
         return set()
@@ -202,33 +197,31 @@ def _names(e: Basic) -> set:
     return names | {(FUNCTION, e.letter)} if isinstance(e, Opaque) else names
 
 
-def _spelling(name) -> str:
-    return name[1] if isinstance(name, tuple) else str(getattr(name, "label", name))
+def _spelling(name):
+    return name[1] if isinstance(name, tuple) else str(name)
 
 
-def _group(name) -> str:
+def _group(name):
     """What is declared of a name: its assumptions, or that it is a function."""
     if isinstance(name, tuple):
         return FUNCTION
     return ", ".join(sorted(getattr(name, "label", name)._assumptions_orig))
 
 
-def _identifiers(names) -> dict:
+def _identifiers(names):
     """{name: its identifier}, each of one name alone."""
     identifiers = {}
     for name in sorted(names, key=lambda name: (_spelling(name), _group(name))):
         text = _spelling(name).replace("'", "_prime")
-        if not text.isidentifier():
-            raise ValueError(f"{_spelling(name)}: is no identifier, and has none")
         while iskeyword(text) or text in VOCABULARY or text in identifiers.values():
             text += "_"
         identifiers[name] = text
     return identifiers
 
 
-def _declared(identifiers) -> dict:
+def _declared(identifiers):
     """{what is declared: the names it is declared of}."""
-    groups: dict[str, list[str]] = {}
+    groups = {}
     for name, text in identifiers.items():
         if isinstance(name, IndexedBase):
             text += f"[{', '.join(identifiers[size] for size in name.shape or ())}]"
@@ -244,11 +237,10 @@ def entry(equation: Equation, page: str) -> dict:
 
     Args:    equation: with ends alone where a cell derives it; page: that shows it, without .md
     Returns: a dictionary for JSON, see the module; `equation_of` makes the equation of it again
-    Raises:  ValueError for what has no text, or where the text does not give the equation again
+    Raises:  ValueError where the text does not give the equation again
     """
     lines = definitions_of(equation)
-    parts = [e for line in (*lines, *equation.chains) for e in line]
-    identifiers = _identifiers(set().union(*map(_names, parts)))
+    identifiers = _identifiers(_names(Tuple(*lines, *equation.chains)))
     labels = {
         e.label: identifiers[e] for e in identifiers if isinstance(e, IndexedBase)
     }
@@ -269,8 +261,9 @@ def entry(equation: Equation, page: str) -> dict:
             "equation": [write.line(chain[:ends]) for chain in equation.chains],
             "holds_where": equation.holds_where,
         }
-    always = {"symbols", "definitions"}
-    written = {key: value for key, value in written.items() if value or key in always}
+    for key in ("page", "names", "holds_where"):
+        if not written[key]:
+            del written[key]
     read = equation_of(equation.label, written)
     if not same(read, equation):
         raise ValueError(
@@ -281,34 +274,21 @@ def entry(equation: Equation, page: str) -> dict:
 
 def definitions_of(equation: Equation) -> list[tuple[Expr, Expr]]:
     """The lines, (head, formula), that an equation reaches, in order."""
-    sides = [e for line in equation.chains for e in line]
-    return equation.defs.reached(*sides)
+    return equation.defs.reached(Tuple(*equation.chains))
 
 
 # an equation from its entry
 
 
-class _OwnLetters(ast.NodeTransformer):
-    """Gives every sum letters of its own, where its letters are not declared. Args: scope: what is declared"""
+class _Letters(dict):
+    """What names stand for in one text; one that is not declared is the letter of a sum. Args: scope: the declared"""
 
     def __init__(self, scope):
-        self.scope = scope
+        super().__init__(scope)
+        self.letters = {}
 
-    def visit_Call(self, call):
-        if isinstance(call.func, ast.Name) and call.func.id == "Sum":
-            letters = [limit.elts[0].id for limit in call.args[1:]]
-            for letter in letters:
-                self.rename(call, letter)
-        return self.generic_visit(call)
-
-    def rename(self, call, letter):
-        if letter in self.scope:
-            return
-        own = f"{letter}#{len(self.scope)}"
-        self.scope[own] = Dummy(letter, **INDEX)
-        for node in ast.walk(call):
-            if isinstance(node, ast.Name) and node.id == letter:
-                node.id = own
+    def __missing__(self, name):
+        return self.letters.setdefault(name, Dummy(name, **INDEX))
 
 
 def _sum(body, *limits):
@@ -322,28 +302,31 @@ def _local(f, v, held=()):
     return Local(f, v, [getattr(name, "label", name) for name in held])
 
 
-def _read(text, scope) -> Expr:
-    tree = _OwnLetters(scope).visit(ast.parse(text, mode="eval"))
-    return sympify(eval(compile(tree, text, "eval"), {"__builtins__": {}}, scope))  # noqa: S307 - the package's own text
+def _read(text, scope):
+    names = _Letters(scope)
+    e = sympify(eval(text, {"__builtins__": {}}, names))  # noqa: S307 - the package's own text
+    for name, letter in names.letters.items():
+        if e.has_free(letter):
+            raise NameError(f"name {name!r} is neither declared nor summed over")
+    return e
 
 
-def _scope(written) -> dict:
+def _scope(written):
     """What the names of an entry are."""
-    names, tensors = written.get("names", {}), []
+    names = written.get("names", {})
     scope = VOCABULARY | {"Sum": _sum, "Local": _local}
+    # sizes are declared before the tensors that have them: "integer, positive" comes before "positive" and "real"
     for group, declared in written["symbols"].items():
         assumptions = dict.fromkeys(filter(None, group.split(", ")), True)
         for text, shape in re.findall(r"(\w+)(\[[^]]*\])?", declared):
             name = names.get(text, text)
-            if shape:
-                tensors.append((text, name, shape, assumptions))
-            elif group == FUNCTION:
+            if group == FUNCTION:
                 scope[text] = opaque(name)
+            elif shape:
+                sizes = tuple(scope[size] for size in re.findall(r"\w+", shape)) or None
+                scope[text] = IndexedBase(name, shape=sizes, **assumptions)
             else:
                 scope[text] = Symbol(name, **assumptions)
-    for text, name, shape, assumptions in tensors:
-        sizes = tuple(_read(size, scope) for size in re.findall(r"\w+", shape)) or None
-        scope[text] = IndexedBase(name, shape=sizes, **assumptions)
     return scope
 
 
@@ -364,14 +347,13 @@ def equation_of(label: str, written: dict) -> Equation:
         chains = [read(line) for line in written["equation"]]
         if written["kind"] == DEFINITION:
             chains = [defs.line(*heads) for heads in chains]
-        where = written.get("holds_where", "")
         return Equation(
             label,
             written["claim"],
             tuple(chains),
             defs,
             kind=written["kind"],
-            holds_where=where,
+            holds_where=written.get("holds_where", ""),
         )
 
 
@@ -384,9 +366,7 @@ def same(first: Equation, second: Equation) -> bool:
 
 
 def _content(equation):
-    fields = ("claim", "kind", "holds_where")
     with evaluate(False):
         chains = [tuple(map(numbered, chain)) for chain in equation.chains]
         lines = {tuple(map(numbered, line)) for line in definitions_of(equation)}
-    values = [getattr(equation, name) for name in fields]
-    return values, chains, lines
+    return equation.claim, equation.kind, equation.holds_where, chains, lines

@@ -1,7 +1,7 @@
 """Right answers for the tasks about normalization: inputs from checks.cases, values and bounds from the reference.
 
 An oracle makes trials, turns a trial into a request to the student's code, and says what must come back and how far
-off it may be. All bounds come from checks.tolerance or are put together from its constants.
+off it may be. All bounds come from normgrad.tolerance or are put together from its constants.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 
 from ... import numpy_ref
 from ...checks.cases import ARRAYS, Case, cases
-from ...checks.tolerance import (
+from ...spec import NormSpec
+from ...tolerance import (
     ELEMENTWISE,
     SAFETY,
     SMALLEST,
@@ -21,7 +22,6 @@ from ...checks.tolerance import (
     round_to,
     unit_roundoff,
 )
-from ...spec import NormSpec
 from ..sandbox.student import Given, Request
 
 USUAL = ("random", "rows of different scale and offset", "cotangent along x_hat and 1")

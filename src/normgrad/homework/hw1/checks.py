@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...checks.tolerance import ELEMENTWISE, unit_roundoff
+from ...tolerance import ELEMENTWISE, unit_roundoff
 from ..messages import INPUTS, Wrong, a, apart, swapped
 from ..named import Diagnosis, named
 from ..sandbox.operations import number_at, objects_of

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import numpy_ref
 from ...checks.finite_difference import complex_step
-from ...checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
+from ...tolerance import ELEMENTWISE, SAFETY, unit_roundoff
 from ..checks.norms import DEGENERATE, USUAL, NormOracle, Trial
 from ..checks.values import GRADIENTS
 from ..messages import INPUTS, WRONG_BEFORE, Wrong, a, compare, largest

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from ...checks.tolerance import (
+from ...tolerance import (
     ELEMENTWISE,
     SAFETY,
     SIGNIFICAND,

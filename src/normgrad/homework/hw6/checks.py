@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 
 from ... import numpy_ref
-from ...checks.tolerance import unit_roundoff
 from ...spec import LAYER_NORM
+from ...tolerance import unit_roundoff
 from ..checks.exam import IMPATIENT_SECONDS
 from ..messages import OUT_OF_TIME, Wrong
 from ..sandbox.student import Request

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...checks.finite_difference import directional, inner
-from ...checks.tolerance import ELEMENTWISE, SAFETY, SMALLEST, unit_roundoff
+from ...tolerance import ELEMENTWISE, SAFETY, SMALLEST, unit_roundoff
 from ..messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong, compare, largest
 from ..named import named
 from ..reading.operators import explained, readings

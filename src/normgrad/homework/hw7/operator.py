@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...checks.finite_difference import best_step, directional, inner
-from ...checks.tolerance import round_to
+from ...tolerance import round_to
 from ..checks.exam import KINDS
 from ..messages import Wrong, a
 from ..named import named

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ...checks.cases import cases
-from ...checks.tolerance import ELEMENTWISE, SAFETY, unit_roundoff
+from ...tolerance import ELEMENTWISE, SAFETY, unit_roundoff
 from ..hw3.checks import FunctionOracle
 from ..hw4.checks import StreamOracle, StreamTrial, problems
 from ..messages import INPUTS, Wrong, compare, largest

@@ -11,7 +11,7 @@ from torch.autograd.gradcheck import GradcheckError
 
 from ...checks.backends import Outcome
 from ...checks.contract import reference
-from ...checks.tolerance import accumulator, round_to
+from ...tolerance import accumulator, round_to
 
 REJECTED = (AssertionError, ArithmeticError, GradcheckError)
 INPUTS = ("x", "residual", "weight", "bias", "dy", "dresidual_out")
