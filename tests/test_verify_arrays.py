@@ -229,6 +229,7 @@ HIDDEN = [
     ),
     for_db("db = 0", "for k in range(1, len(dy)):", "    db += dy[k]"),
     for_db("db = 0", "for k in range(len(weight)):", "    db += dy[k]"),
+    for_db("db = sum((row for row in dy), start=1)"),
     for_db(
         "y = np.zeros_like(dx)",
         "for k in range(len(dy)):",
@@ -877,6 +878,11 @@ def forward(x, weight, bias, eps):
 def of_its_own_eps(x, weight):
     return F.rms_norm(x, x.shape[-1:], weight)
 """
+
+
+def test_a_dict_takes_a_new_key():
+    text = "def f(dy):\n    out = {}\n    out['db'] = dy.sum(0)\n    return out"
+    assert verify_function(text, LAYER).kind == PROVED
 
 
 @pytest.mark.parametrize("lines", ["del ONE", "a = x\n    del a\n    a"])

@@ -460,6 +460,9 @@ KERNELS = {
 # Wrong edits by hand: {kernel: [(what is there, what stands there instead, why it is wrong)]}.
 ATTACKS = {
     "a program for each row": [
+        ("x = tl.load(x_base + cols, mask=mask, other=0)", "x = mask * tl.load(x_base + cols, mask=mask)", "0 of what is not known"),
+        ("x = tl.load(x_base + cols, mask=mask, other=0)", "x = mask * tl.load(x_base + cols, mask=mask, other=0)", None),
+        ("rsqrt(square + eps)", "rsqrt(square + eps) * tl.sum(tl.where(affine, 1.0, x))", "1 for each lane of the block"),
         ("x = x.to(tl.float32)", "x = x.to(tl.int32)", "an integer of a number"),
         ("x = x.to(tl.float32)", "x = x.to(n_cols.dtype)", "a size's dtype"),
         ("x = x.to(tl.float32)", "x = x.to(tl.int1)", "a boolean of a number"),
@@ -535,6 +538,7 @@ ATTACKS = {
         ("square = ", "x = tl.flip(x)\n    square = ", "a function that is not known"),
     ],
     "chunks of rows": [
+        ("K, B: tl.constexpr):\n    block = tl.program_id(0)", "K, programs_0, B: tl.constexpr):\n    block = tl.program_id(0) % programs_0", "any number, called as the number of programs is"),
         ("DY + row * dy_stride", "DY + row * x_stride", "dy read with the strides of x"),
         ("DX + row * dx_stride", "DX + row * dy_stride", "dx written with the strides of dy"),
         ("min((block + 1) * K, n_rows)", "(block + 1) * K", "rows past the last one"),

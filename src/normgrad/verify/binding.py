@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from sympy import Expr, Integer, S, Symbol, sympify
+from sympy import Expr, Integer, S, Symbol, symbols, sympify
 
 from ..symbolic.symbols import M, N
 from .definitions import TENSORS, Norm
@@ -102,10 +102,7 @@ class Filled:
 class Out(T):
     """A pointer to memory that holds nothing before, and afterwards the output of that name; else as T."""
 
-    @property
-    def before(self):
-        """Nothing."""
-        return None
+    before = None
 
     @property
     def after(self):
@@ -140,14 +137,18 @@ def outputs_of(binding: Mapping, definitions: Norm) -> dict[str, T]:
     return outputs
 
 
-def letter(name: str) -> Symbol:
-    """An integer of at least 1."""
-    return Symbol(name, integer=True, positive=True)
-
-
 PIDS = tuple(Symbol(f"program_{a}", integer=True, nonnegative=True) for a in range(3))
-PROGRAMS = tuple(letter(f"programs_{axis}") for axis in range(3))
-TAKEN = {"M", "N", "eps", "i", "j", *TENSORS}
+PROGRAMS = tuple(Symbol(f"programs_{a}", integer=True, positive=True) for a in range(3))
+COLUMN_TILES, ROW_TILES = symbols("column_tiles row_tiles", integer=True, positive=True)
+COUNTS = map(str, (*PROGRAMS, COLUMN_TILES, ROW_TILES))
+TAKEN = {"M", "N", "eps", "i", "j", *TENSORS, *COUNTS}
+
+
+def letter(name: str) -> Symbol:
+    """An integer of at least 1: an argument of that name, which is no size and no number of the launch's own."""
+    if name in TAKEN:
+        name = f"the argument {name}"
+    return Symbol(name, integer=True, positive=True)
 
 
 @dataclass(frozen=True)
@@ -188,12 +189,7 @@ class Launch:
     def column_tiles(self) -> Expr:
         """How many blocks of columns a row has."""
         swept = COLUMNS in self.arguments.values()
-        return letter("column_tiles") if swept else S.One
-
-    @property
-    def row_tiles(self) -> Expr:
-        """How many blocks of rows there are."""
-        return letter("row_tiles")
+        return COLUMN_TILES if swept else S.One
 
     def programs(self, axis: int) -> Expr:
         """How many programs an axis of the grid has."""
@@ -204,7 +200,7 @@ class Launch:
             return kind[1]
         counts = {
             "rows": M,
-            "row tiles": self.row_tiles,
+            "row tiles": ROW_TILES,
             "column tiles": self.column_tiles,
         }
         return counts.get(kind, PROGRAMS[axis])

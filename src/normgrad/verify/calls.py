@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from dataclasses import dataclass, replace
+from operator import mul
 
 from sympy import (
     Abs,
@@ -27,9 +28,10 @@ from ..symbolic.elementary import sigmoid
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor
 from ..symbolic.proof import lettered
-from ..symbolic.symbols import M, N, i, j
+from ..symbolic.symbols import M, i, j
 from .domain import BRANCH, DIVISOR, NONNEGATIVE, POSITIVE
 from .expressions import Expressions, Function
+from .places import least
 from .values import (
     COLUMN,
     LANES,
@@ -61,7 +63,23 @@ FUNCTIONS = {
     "tanh": tanh,
     "sigmoid": sigmoid,
 }
-HOMES = ("", "math.", "standard.", "extra.libdevice.", "extra.cuda.libdevice.")
+DEFINED = {
+    "sqrt": NONNEGATIVE,
+    "sqrt_rn": NONNEGATIVE,
+    "rsqrt": POSITIVE,
+    "log": POSITIVE,
+}
+HOMES = {
+    "triton.language" + home
+    for home in ("", ".math", ".standard", ".extra.libdevice", ".extra.cuda.libdevice")
+}
+# {a function of another home: what it is called in triton.language}
+AS_IN_TRITON = {
+    "triton.cdiv": "cdiv",
+    "builtins.abs": "abs",
+    "builtins.float": "number",
+    "builtins.min": "minimum",
+}
 FOREIGN = {*FUNCTIONS, "program_id", "num_programs", "cdiv"}
 
 
@@ -94,20 +112,17 @@ class Calls(Expressions):
 
     def call(self, target, args, named):
         """What a function of the text, or of a library, returns."""
-        if isinstance(target, Function):
-            return self.inlined(target, args, named)
-        if not isinstance(target, Qualified):
-            raise NotRead("what is called is no function")
-        return self._library(target.path, [*(target.bound or ()), *args], named)
+        match target:
+            case Function():
+                return self.inlined(target, args, named)
+            case Qualified(path, bound):
+                return self._library(path, [*bound, *args], named)
+        raise NotRead("what is called is no function")
 
     def _library(self, path, args, named):
-        home, name = path.rpartition(".")[::2]
-        name = {"builtins.float": "number", "builtins.min": "minimum"}.get(path, name)
-        inside = path.removeprefix("triton.language.")
-        language = inside != path and inside.rpartition(".")[0] + "." * ("." in inside)
-        of_triton = language in HOMES or path in ("triton.cdiv", "builtins.abs")
-        of_triton = of_triton or path in ("builtins.float", "builtins.min")
-        if not of_triton:
+        home, _, name = path.rpartition(".")
+        name = AS_IN_TRITON.get(path, name)
+        if home not in HOMES and path not in AS_IN_TRITON:
             if home.startswith("builtins") or name not in FOREIGN:
                 raise NotRead(f"{path}: this function is not read")
             self.assumed[f"{path} is what triton.language calls {name}"] = None
@@ -115,10 +130,8 @@ class Calls(Expressions):
             if named or len(args) != 1:
                 raise NotRead(f"{name}: its arguments are not read")
             value = self.number(args[0])
-            if name in ("log", "rsqrt"):
-                self.sums.needs(value, POSITIVE)
-            if name in ("sqrt", "sqrt_rn"):
-                self.sums.needs(value, NONNEGATIVE)
+            if name in DEFINED:
+                self.sums.needs(value, DEFINED[name])
             return apply(FUNCTIONS[name], value)
         method = getattr(self, f"call_{name}", None)
         if method is None:
@@ -143,16 +156,14 @@ class Calls(Expressions):
         """A cast: between floats it changes digits only; whatever makes an integer of a number is refused."""
         if bitcast is not False:
             raise NotRead("a bitcast")
-        kind = dtype.kind if isinstance(dtype, Dtype) else ""
-        if kind == "float" and isinstance(value, Number | Index | Mask):
-            return replace(self.number(value), integer=False)
-        if kind == "integer" and isinstance(value, Index):
-            return value
-        if kind == "boolean" and isinstance(value, Mask):
-            return value
-        if kind == "integer" and isinstance(value, Mask):
-            self.integers = True
-            return replace(self.number(value), integer=True)
+        match dtype, value:
+            case Dtype("float"), _:
+                return replace(self.number(value), integer=False)
+            case (Dtype("integer"), Index()) | (Dtype("boolean"), Mask()):
+                return value
+            case Dtype("integer"), Mask():
+                self.integers = True
+                return replace(self.number(value), integer=True)
         raise NotRead("a cast to what is no dtype of the same kind")
 
     def call_number(self, value):
@@ -174,10 +185,7 @@ class Calls(Expressions):
     def call_static_assert(self, condition=None, message=None):
         """Nothing."""
 
-    call_device_assert = call_assume = call_static_assert
-
-    def call_debug_barrier(self):
-        """Nothing."""
+    call_device_assert = call_assume = call_debug_barrier = call_static_assert
 
     # programs and integers
 
@@ -188,12 +196,6 @@ class Calls(Expressions):
     def call_num_programs(self, axis):
         """How many programs there are along an axis."""
         return Index(self.launch.programs(self.whole_number(axis)))
-
-    def whole_number(self, value) -> int:
-        """An integer that the text holds."""
-        if not isinstance(value, Index) or not value.e.is_Integer:
-            raise NotRead("an argument that needs to be a number in the text")
-        return int(value.e)
 
     def call_cdiv(self, x, div):
         """x / div rounded up."""
@@ -206,7 +208,9 @@ class Calls(Expressions):
     def call_minimum(self, x, y):
         """The smaller of two integers or numbers."""
         if isinstance(x, Index) and isinstance(y, Index):
-            return self.smaller(x, y)
+            if x.axes or y.axes:
+                raise NotRead("a minimum of integers in lanes")
+            return Index(least(x.e, y.e))
         return apply(Min, self.number(x), self.number(y))
 
     def call_maximum(self, x, y):
@@ -219,22 +223,18 @@ class Calls(Expressions):
 
     def axis(self, size) -> str:
         """The axis that a length of a tile belongs to."""
-        e = size.e if isinstance(size, Index) else None
-        if e == 1:
-            return "1"
-        if e is not None and e == self.places.row_block:
-            return "R"
-        if e is not None and e in (self.places.column_block, N):
-            if e == N and self.places.column_block is not None:
-                raise NotRead("lanes for N columns beside a block of columns")
-            return "C"
+        e = getattr(size, "e", None)
+        for axis, lanes in self.places.lanes.items():
+            if e is not None and e == lanes:
+                return axis
         words = "which is bound as no block: WHOLE, COLUMNS or ROWS"
         raise NotRead(f"a tile of {e} lanes, {words}")
 
-    def axes(self, shape) -> tuple:
-        """The axes of a shape."""
-        shape = shape if isinstance(shape, tuple) else (shape,)
-        return tuple(self.axis(size) for size in shape)
+    def axes(self, *shape) -> tuple:
+        """The axes of a shape, that is given as one tuple or size by size."""
+        if isinstance(shape[0], tuple):
+            (shape,) = shape
+        return tuple(map(self.axis, shape))
 
     def call_arange(self, start, end):
         """The lanes of a block."""
@@ -245,12 +245,12 @@ class Calls(Expressions):
 
     def floats(self, dtype) -> None:
         """Refuses a dtype of anything but floating-point numbers."""
-        if not isinstance(dtype, Dtype) or dtype.kind != "float":
+        if dtype != Dtype("float"):
             raise NotRead("a tile whose dtype is not known to be of floating point")
 
     def call_zeros(self, shape, dtype):
         """A tile of zeros; one of integers counts."""
-        integer = isinstance(dtype, Dtype) and dtype.kind == "integer"
+        integer = dtype == Dtype("integer")
         if not integer:
             self.floats(dtype)
         self.integers |= integer
@@ -273,7 +273,8 @@ class Calls(Expressions):
     def call_where(self, condition, x, y):
         """x where the condition holds, else y."""
         if isinstance(condition, bool):
-            return x if condition else y
+            chosen = x if condition else y
+            return replace(chosen, axes=fit(x.axes, y.axes))
         x, y = self.number(x), self.number(y)
         if isinstance(condition, Mask):
             return self.where(condition, x, y)
@@ -322,14 +323,14 @@ class Calls(Expressions):
 
     def call_broadcast_to(self, input, *shape):
         """A tile broadcast to a shape."""
-        axes = self.axes(shape[0] if isinstance(shape[0], tuple) else shape)
+        axes = self.axes(*shape)
         if fit(input.axes, axes) != axes:
             raise NotRead("a broadcast to a smaller shape")
         return replace(input, axes=axes)
 
     def call_reshape(self, input, *shape):
         """The same tile, with axes of length 1 put in or left out."""
-        axes = self.axes(shape[0] if isinstance(shape[0], tuple) else shape)
+        axes = self.axes(*shape)
         if [a for a in axes if a != "1"] != [a for a in input.axes if a != "1"]:
             raise NotRead("a tile of another shape")
         return replace(input, axes=axes)
@@ -424,11 +425,12 @@ class Calls(Expressions):
         volatile=False,
     ):
         """What is in memory; a masked lane holds `other`."""
-        mask, edges = self.mask(pointer, mask, boundary_check)
-        if edges:
+        mask = self.mask(pointer, mask, boundary_check)
+        if pointer.edges:
             if other is not None or padding_option not in ("", None, "zero"):
                 raise NotRead("a block pointer with this padding")
-            other = Index(S.Zero) if padding_option == "zero" else None
+            if padding_option == "zero":
+                other = Index(S.Zero)
         if other is not None:
             other = self.number(other)
             if other.axes or other.places:
@@ -437,8 +439,8 @@ class Calls(Expressions):
         self.memory.line = self.line
         return self.memory.load(pointer, mask, other)
 
-    def mask(self, pointer, mask, boundary_check) -> tuple[Mask, bool]:
-        """(the mask of an access, whether it is by a block pointer)."""
+    def mask(self, pointer, mask, boundary_check) -> Mask:
+        """The mask of an access."""
         if not isinstance(pointer, Pointer):
             names = ", ".join(sorted(self.unbound)) or "none"
             why = "bind pointers as T, Out or InOut; arguments that are not bound"
@@ -452,16 +454,16 @@ class Calls(Expressions):
             if not set(numbers) <= set(range(len(pointer.edges))):
                 raise NotRead("boundary_check of an axis that the block has not")
             checked = [pointer.edges[number] for number in numbers]
-            return Mask(frozenset(checked), pointer.offset.axes), True
+            return Mask(frozenset(checked), pointer.offset.axes)
         if boundary_check not in ((), None):
             raise NotRead("boundary_check of what is no block pointer")
         if mask is None or mask is True:
-            return Mask(frozenset()), False
+            return Mask(frozenset())
         if not isinstance(mask, Mask):
             raise NotRead("a mask that is no comparison of integers")
         if fit(mask.axes, pointer.offset.axes) != pointer.offset.axes:
             raise NotRead("a mask of more axes or lanes than its address")
-        return mask, False
+        return mask
 
     def call_store(
         self,
@@ -473,34 +475,28 @@ class Calls(Expressions):
         eviction_policy="",
     ):
         """Writes to memory."""
-        mask, _ = self.mask(pointer, mask, boundary_check)
-        self.keep(pointer, self.number(value), mask, False)
+        self.keep(pointer, value, mask, boundary_check)
 
-    def keep(self, pointer, value, mask, atomic):
+    def keep(self, pointer, value, mask, boundary_check=(), atomic=False):
         """Stores a value, which rests on the conditions of all operations so far."""
+        mask = self.mask(pointer, mask, boundary_check)
         self.memory.line = self.line
-        self.memory.store(pointer, value, mask, atomic)
+        self.memory.store(pointer, self.number(value), mask, atomic)
         self.rests_on[pointer.name] = len(self.sums.domain)
 
     def call_atomic_add(self, pointer, val, mask=None, sem=None, scope=None):
         """Adds to memory; what it returns is not read."""
-        mask, edges = self.mask(pointer, mask, ())
-        if edges:
-            raise NotRead("an atomic addition by a block pointer")
         if scope not in (None, "gpu", "sys"):
             raise NotRead(f"an atomic addition for the programs of a {scope} alone")
-        self.keep(pointer, self.number(val), mask, True)
+        if getattr(pointer, "edges", ()):
+            raise NotRead("an atomic addition by a block pointer")
+        self.keep(pointer, val, mask, atomic=True)
         return Qualified("what an atomic addition returns")
 
     def call_make_block_ptr(self, base, shape, strides, offsets, block_shape, order):
         """A pointer to a block of a tensor."""
-        parts = (shape, strides, offsets, block_shape)
         if not isinstance(base, Pointer) or base.edges or base.offset.axes:
             raise NotRead("a block pointer from what is no pointer")
-        if not all(isinstance(part, tuple) for part in parts):
-            raise NotRead("a block pointer whose shapes are no tuples")
-        if len({len(part) for part in parts}) != 1:
-            raise NotRead("a block pointer whose shapes have different lengths")
         if {self.whole_number(axis) for axis in order} != set(range(len(shape))):
             raise NotRead("a block pointer whose order names other axes")
         axes = self.axes(block_shape)
@@ -516,13 +512,10 @@ class Calls(Expressions):
 
     def call_advance(self, base, offsets):
         """A block pointer moved."""
-        if not isinstance(base, Pointer) or len(offsets) != len(base.edges):
-            raise NotRead("an advance of what is no block pointer")
-        offset, edges = base.offset.e, []
-        for (e, size), stride, step in zip(
-            base.edges, base.strides, offsets, strict=True
-        ):
-            offset += step.e * stride
-            edges.append((expand(e + step.e), size))
-        moved = replace(base.offset, e=expand(offset))
-        return replace(base, offset=moved, edges=tuple(edges))
+        steps = [step.e for step in offsets]
+        pairs = zip(base.edges, steps, strict=True)
+        edges = tuple((expand(e + step), size) for (e, size), step in pairs)
+        moved = self.operate(
+            "Add", base.offset, Index(sum(map(mul, steps, base.strides)))
+        )
+        return replace(base, offset=moved, edges=edges)

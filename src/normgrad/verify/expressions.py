@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add, mul, sub
 
 from sympy import Expr, Indexed, Integer, S, expand, nan, sympify
 
 from ..symbolic.signs import is_positive
-from ..symbolic.symbols import N
 from .binding import (
     CHUNK,
     COLUMNS,
@@ -25,7 +24,7 @@ from .binding import (
     letter,
 )
 from .memory import Memory
-from .places import Places, least
+from .places import Places
 from .source import Source
 from .sums import Sums
 from .syntax import Walker
@@ -51,13 +50,10 @@ from .values import (
 )
 
 INTEGERS = {"Add": add, "Sub": sub, "Mult": mul}
-ORDER = ("Lt", "LtE", "Gt", "GtE")
 BUILTINS = ("range", "min", "max", "float", "abs", "len")
-DTYPES = {
-    "float": ("float16", "bfloat16", "float32", "float64"),
-    "integer": ("int32", "int64"),
-    "boolean": ("int1",),
-}
+# {a dtype of triton.language: its kind}
+DTYPES = dict.fromkeys(("float16", "bfloat16", "float32", "float64"), "float")
+DTYPES |= {"int32": "integer", "int64": "integer", "int1": "boolean"}
 
 
 @dataclass(frozen=True)
@@ -94,9 +90,9 @@ class Expressions(Walker):
         bound = self.launch.arguments[name]
         if isinstance(bound, T):
             return Pointer(name, Index(S.Zero))
-        if isinstance(bound, str) and bound is FLOAT:
+        if bound is FLOAT:
             return Dtype("float")
-        if isinstance(bound, str) and bound is PROGRAM_COUNT:
+        if bound is PROGRAM_COUNT:
             return Index(self.launch.programs(0))
         if any(bound is word for word in (WHOLE, COLUMNS, ROWS, CHUNK)):
             return Index(letter(name))
@@ -109,12 +105,13 @@ class Expressions(Walker):
 
     def value_Constant(self, node, local):
         """A number, text, flag or None as it is written."""
-        if node.value is None or isinstance(node.value, bool | str):
-            return node.value
-        if isinstance(node.value, int):
-            return Index(Integer(node.value))
-        if isinstance(node.value, float):
-            return plain(sympify(repr(node.value), rational=True))
+        match node.value:
+            case None | bool() | str():
+                return node.value
+            case int(value):
+                return Index(Integer(value))
+            case float(value):
+                return plain(sympify(repr(value), rational=True))
         raise NotRead(f"{node.value!r}: this kind of constant is not read")
 
     def value_Name(self, node, local):
@@ -170,55 +167,55 @@ class Expressions(Walker):
 
     def attribute(self, value, name):
         """An attribute: of a library, or of a value."""
-        if isinstance(value, Qualified):
-            if value.path == "triton.language":
-                for kind, names in DTYPES.items():
-                    if name in names:
-                        return Dtype(kind)
-            return Qualified(f"{value.path}.{name}")
-        if name in ("to", "cast"):
-            return Qualified("triton.language.cast", (value,))
-        if name == "value" and isinstance(value, Index | Number):
-            return value
-        if isinstance(value, Pointer) and name in ("dtype", "type"):
-            return Dtype("pointer")
-        if isinstance(value, Dtype) and value.kind == "pointer":
-            if name == "element_ty":
+        match value, name:
+            case Qualified(path="triton.language"), _ if name in DTYPES:
+                return Dtype(DTYPES[name])
+            case Qualified(path=path), _:
+                return Qualified(f"{path}.{name}")
+            case _, "to" | "cast":
+                return Qualified("triton.language.cast", (value,))
+            case Index() | Number(), "value":
+                return value
+            case Pointer(), "dtype" | "type":
+                return Dtype("pointer")
+            case (Dtype(kind="pointer"), "element_ty"):
                 return Dtype("float")
-        if isinstance(value, Number | Index | Mask) and name == "dtype":
-            kinds = {
-                Number: "" if self.integers else "float",
-                Index: "integer",
-                Mask: "boolean",
-            }
-            return Dtype(kinds[type(value)])
-        if isinstance(value, Number | Index) and name == "shape":
-            sizes = {"R": self.places.row_block, "C": self.places.column_block or N}
-            return tuple(Index(sizes.get(axis, S.One)) for axis in value.axes)
+            case Number(), "dtype":
+                return Dtype("" if self.integers else "float")
+            case Index(), "dtype":
+                return Dtype("integer")
+            case Mask(), "dtype":
+                return Dtype("boolean")
+            case Number() | Index(), "shape":
+                return tuple(Index(self.places.lanes[axis]) for axis in value.axes)
         raise NotRead(f"the attribute {name} is not read")
 
     value_List = Walker.value_Tuple
 
     # conditions
 
+    def varies(self, test) -> bool:
+        """Whether a condition is a bound of one integer that holds for some programs and may not for others."""
+        if not isinstance(test, Mask) or test.axes:
+            return False
+        holds = [self.places.below(*pair) for pair in test.below]
+        return None in holds and False not in holds
+
     def decided(self, test) -> bool | None:
         """Whether a condition holds for every program, where that is known; None for one that depends on dtypes."""
-        if isinstance(test, Undecided):
-            return None
-        if isinstance(test, Mask) and not test.axes:
-            holds = [self.places.below(*pair) for pair in test.below]
-            if False in holds:
-                return False
-            if None not in holds:
+        match test:
+            case Undecided():
+                return None
+            case Mask(axes=()) if not self.varies(test):
+                return all(self.places.below(*pair) for pair in test.below)
+            case Number(axes=()) | Index(axes=()):
+                zero = self.exact(test).is_zero
+                if zero is not None:
+                    return not zero
+            case Pointer():
                 return True
-        if isinstance(test, Number | Index) and not test.axes:
-            e = test.inside if isinstance(test, Number) else test.e
-            if e.is_zero is not None:
-                return not e.is_zero
-        if isinstance(test, Pointer):
-            return True
-        if test is None or isinstance(test, bool):
-            return bool(test)
+            case None | bool():
+                return bool(test)
         raise NotRead("a branch on what is known only while the kernel runs")
 
     def value_IfExp(self, node, local):
@@ -240,14 +237,13 @@ class Expressions(Walker):
         undecided = False
         for part in node.values:
             value = self.evaluate(part, local)
-            if isinstance(value, Undecided):
-                undecided = True
-                continue
-            if both and isinstance(value, Mask):
-                masks.append(value)
-                continue
-            if self.decided(value) != both:
-                return not both
+            match value:
+                case Undecided():
+                    undecided = True
+                case Mask() if both:
+                    masks.append(value)
+                case _ if self.decided(value) != both:
+                    return not both
         if undecided and masks:
             raise NotRead("a condition on a dtype and on what the kernel computes")
         if undecided:
@@ -261,29 +257,31 @@ class Expressions(Walker):
         operation = type(node.ops[0]).__name__
         left = self.evaluate(node.left, local)
         right = self.evaluate(node.comparators[0], local)
-        if isinstance(left, Dtype) or isinstance(right, Dtype):
-            return Undecided()
-        if operation in ("Is", "IsNot"):
-            if left is not None and right is not None:
-                raise NotRead("`is` between two values")
-            return (left is right) == (operation == "Is")
-        if operation in ("Eq", "NotEq"):
-            equal = self._equal(left, right)
-            if isinstance(equal, bool):
-                return equal == (operation == "Eq")
-            if operation == "NotEq":
-                raise NotRead("a comparison of numbers by !=")
-            return equal
-        if operation not in ORDER:
-            raise NotRead("a comparison of this kind")
-        if operation in ("Gt", "GtE"):
-            left, right = right, left
-        if any(isinstance(value, Number | Limit) for value in (left, right)):
-            return self._condition(right, left)
-        if not (isinstance(left, Index) and isinstance(right, Index)):
-            raise NotRead("a comparison of what are no integers")
-        end = right.e + 1 if operation in ("LtE", "GtE") else right.e  # a < b + 1
-        axes, (a, b) = fit(left.axes, right.axes), self.places.bound(left.e, end)
+        match operation, left, right:
+            case (_, Dtype(), _) | (_, _, Dtype()):
+                return Undecided()
+            case ("Is" | "IsNot", None, _) | ("Is" | "IsNot", _, None):
+                return (left is right) == (operation == "Is")
+            case "Eq" | "NotEq", _, _:
+                equal = self._equal(left, right)
+                if isinstance(equal, bool):
+                    return equal == (operation == "Eq")
+                if operation == "NotEq":
+                    raise NotRead("a comparison of numbers by !=")
+                return equal
+            case "Gt" | "GtE", _, _:
+                left, right = right, left
+            case ("In" | "NotIn" | "Is" | "IsNot", _, _):
+                raise NotRead("a comparison of this kind")
+        match left, right:
+            case (Number() | Limit(), _) | (_, Number() | Limit()):
+                return self._condition(right, left)
+            case Index(e=a), Index(e=b):
+                if operation in ("LtE", "GtE"):
+                    b += 1
+            case _:
+                raise NotRead("a comparison of what are no integers")
+        axes, (a, b) = fit(left.axes, right.axes), self.places.bound(a, b)
         holds = self.places.below(a, b)
         if holds is not None and not axes:
             return holds
@@ -300,83 +298,89 @@ class Expressions(Walker):
         return Condition(holds, difference.axes, left, right)
 
     def _equal(self, left, right) -> bool | Condition:
-        numbers = [v for v in (left, right) if isinstance(v, Index | Number)]
-        if len(numbers) == 2:
-            a, b = (v.e if isinstance(v, Index) else v.inside for v in numbers)
-            zero = expand(a - b).is_zero
-            if zero is not None and not left.axes and not right.axes:
-                return zero
-            if isinstance(left, Number) and right in (Index(S.Zero), plain(0)):
-                return Condition(axes=left.axes, zero=left)
-            raise NotRead("whether two numbers are equal depends on their values")
-        simple = (bool, str, type(None))
-        if not (isinstance(left, simple) and isinstance(right, simple)):
-            raise NotRead("a comparison of different kinds")
-        return left == right
+        match left, right:
+            case (Index() | Number(), Index() | Number()):
+                zero = expand(self.exact(left) - self.exact(right)).is_zero
+                if zero is not None and not left.axes and not right.axes:
+                    return zero
+                if isinstance(left, Number) and right in (Index(S.Zero), plain(0)):
+                    return Condition(axes=left.axes, zero=left)
+                raise NotRead("whether two numbers are equal depends on their values")
+            case (None | bool() | str(), None | bool() | str()):
+                return left == right
+        raise NotRead("a comparison of different kinds")
 
     # arithmetic
 
+    @staticmethod
+    def exact(value: Index | Number) -> Expr:
+        """An integer, or a number that is no sum which lacks terms."""
+        if isinstance(value, Index):
+            return value.e
+        if not value.complete:
+            raise NotRead("a sum is used before it is complete")
+        return value.inside
+
     def number(self, value) -> Number:
         """A value as a floating-point number: an integer that is the same for all programs becomes one."""
-        if isinstance(value, Number):
-            return value
-        if isinstance(value, Mask):
-            return self.where(value, plain(1), plain(0))
-        if isinstance(value, Index):
-            counted = self.sums.running.counted(value.e)
-            moving = {*self.places.loops, *PIDS, *LANES.values()}
-            if {*value.axes} - {"1"} or moving & counted.inside.free_symbols:
-                raise NotRead("an index is used as a floating-point number")
-            return replace(counted, integer=True)
+        match value:
+            case Number():
+                return value
+            case Mask():
+                return self.where(value, plain(1), plain(0))
+            case Index(e=e):
+                counted = self.sums.running.counted(e)
+                moving = {*self.places.loops, *PIDS, *LANES.values()}
+                if {*value.axes} - {"1"} or moving & counted.inside.free_symbols:
+                    raise NotRead("an index is used as a floating-point number")
+                return replace(counted, integer=True)
         raise NotRead("what is no number is used as one")
 
     def value_UnaryOp(self, node, local):
         """`not` and a sign."""
         value = self.evaluate(node.operand, local)
-        if isinstance(node.op, ast.Not):
-            decided = self.decided(value)
-            return Undecided() if decided is None else not decided
-        if isinstance(node.op, ast.USub):
-            return self.operate("Sub", Index(S.Zero), value)
+        match node.op:
+            case ast.Not():
+                decided = self.decided(value)
+                return Undecided() if decided is None else not decided
+            case ast.USub():
+                return self.operate("Sub", Index(S.Zero), value)
         raise NotRead(f"{ast.unparse(node)}: this operation is not read")
 
     def operate(self, operator: str, a, b):
         """a operator b, by the kinds of the two."""
-        if operator == "BitAnd":
-            return self._both(a, b)
-        if isinstance(b, Pointer) and operator == "Add":
-            a, b = b, a
-        if isinstance(a, Pointer):
-            moves = operator in ("Add", "Sub") and isinstance(b, Index)
-            if not moves or a.edges:
+        match operator, a, b:
+            case "BitAnd", _, _:
+                return self._both(a, b)
+            case "Add" | "Sub", Pointer(edges=()), Index():
+                return replace(a, offset=self.operate(operator, a.offset, b))
+            case "Add", Index(), Pointer(edges=()):
+                return self.operate(operator, b, a)
+            case (_, Pointer(), _) | (_, _, Pointer()):
                 raise NotRead("arithmetic of pointers other than adding an integer")
-            return replace(a, offset=self.operate(operator, a.offset, b))
-        if isinstance(a, Index) and isinstance(b, Index):
-            return self._integers(operator, a, b)
-        if operator == "Pow":
-            return self._power(a, b)
-        if operator == "Mult" and isinstance(b, Mask):
-            a, b = b, a
-        if operator == "Mult" and isinstance(a, Mask):
-            if not isinstance(b, Number):
-                raise NotRead("a mask is multiplied by what is no number")
-            return self.where(a, b, plain(0))
+            case _, Index(), Index():
+                return self._integers(operator, a, b)
+            case "Pow", _, _:
+                return self._power(a, b)
         if not any(isinstance(value, Number) for value in (a, b)):
             raise NotRead("an operation of what are no numbers")
-        if isinstance(a, Mask) or isinstance(b, Mask):
+        if operator != "Mult" and Mask in (type(a), type(b)):
             raise NotRead("a mask is used as a number")
         return self.sums.operate(operator, self.number(a), self.number(b))
 
     def _both(self, a, b):
-        if a is True or b is True:
-            return b if a is True else a
-        if isinstance(a, Condition) and isinstance(b, Condition):
-            holds = zip(a.holds, b.holds, strict=True)
-            both = tuple(x and y for x, y in holds)
-            return Condition(both, fit(a.axes, b.axes))
-        if not (isinstance(a, Mask) and isinstance(b, Mask)):
-            raise NotRead("`&` of what are no masks")
-        return Mask(a.below | b.below, fit(a.axes, b.axes))
+        match a, b:
+            case True, _:
+                return b
+            case _, True:
+                return a
+            case Condition(), Condition():
+                holds = zip(a.holds, b.holds, strict=True)
+                both = tuple(x and y for x, y in holds)
+                return Condition(both, fit(a.axes, b.axes))
+            case Mask(), Mask():
+                return Mask(a.below | b.below, fit(a.axes, b.axes))
+        raise NotRead("`&` of what are no masks")
 
     def _power(self, a, b):
         constant = isinstance(a, Number) and a.inside.is_Rational and not a.axes
@@ -384,63 +388,58 @@ class Expressions(Walker):
             return plain(a.inside**b.e)
         if not isinstance(b, Index) or b.e not in range(9):
             raise NotRead("a power other than a whole number of times")
-        result = plain(1)
-        for _ in range(int(b.e)):
-            result = self.sums.operate("Mult", result, self.number(a))
-        return result
+        factors = [self.number(a)] * int(b.e)
+        return reduce(partial(self.sums.operate, "Mult"), factors, plain(1))
 
     def _integers(self, operator, a, b):
         axes = fit(a.axes, b.axes)
-        if operator == "Div":
-            return self.sums.operate(operator, self.number(a), self.number(b))
-        if operator in INTEGERS:
-            return Index(expand(INTEGERS[operator](a.e, b.e)), axes)
-        if operator in ("FloorDiv", "Mod"):
-            quotient = self.places.floor(a.e, b.e)
-            rest = expand(a.e - b.e * quotient)
-            return Index(quotient if operator == "FloorDiv" else rest, axes)
-        if operator == "Pow" and b.e in range(65):
-            return Index(expand(a.e**b.e), axes)
+        match operator:
+            case "Div":
+                return self.sums.operate(operator, self.number(a), self.number(b))
+            case _ if operator in INTEGERS:
+                return Index(expand(INTEGERS[operator](a.e, b.e)), axes)
+            case "FloorDiv":
+                return Index(self.places.floor(a.e, b.e), axes)
+            case "Mod":
+                return Index(expand(a.e - b.e * self.places.floor(a.e, b.e)), axes)
+            case "Pow" if b.e in range(65):
+                return Index(expand(a.e**b.e), axes)
         raise NotRead(f"the operation {operator} of integers")
 
-    def smaller(self, a, b):
-        """The smaller of two integers."""
-        if not isinstance(a, Index) or not isinstance(b, Index) or a.axes or b.axes:
-            raise NotRead("a minimum of what are no integers")
-        return Index(least(a.e, b.e))
+    @staticmethod
+    def whole_number(value) -> int:
+        """An integer that the text holds."""
+        if not isinstance(value, Index) or not value.e.is_Integer:
+            raise NotRead("what needs to be a number in the text is none")
+        return int(value.e)
 
     # tiles
 
     def value_Subscript(self, node, local):
         """A tile with axes of length 1 put in, or an entry of a tuple."""
         value = self.evaluate(node.value, local)
-        if isinstance(value, tuple):
-            position = self.evaluate(node.slice, local)
-            if not isinstance(position, Index) or not position.e.is_Integer:
-                raise NotRead("an entry of a tuple that is not known")
-            return value[int(position.e)]
-        if isinstance(value, Pointer) and not value.edges:
-            return replace(value, offset=self._widened(value.offset, node.slice))
-        if isinstance(value, Index | Number | Mask):
-            return self._widened(value, node.slice)
+        match value:
+            case tuple():
+                return value[self.whole_number(self.evaluate(node.slice, local))]
+            case Pointer(edges=()):
+                return replace(value, offset=self._widened(value.offset, node.slice))
+            case Index() | Number() | Mask():
+                return self._widened(value, node.slice)
         raise NotRead(f"{ast.unparse(node)}: this subscript is not read")
 
     @staticmethod
     def _widened(value, cuts):
         axes, left = [], list(value.axes)
         for cut in getattr(cuts, "elts", [cuts]):
-            if isinstance(cut, ast.Constant) and cut.value is None:
-                axes.append("1")
-            elif isinstance(cut, ast.Slice) and not (
-                cut.lower or cut.upper or cut.step
-            ):
-                if not value.axes:  # Triton leaves a scalar as it is
-                    continue
-                if not left:
-                    raise NotRead("a subscript of more axes than the tile has")
-                axes.append(left.pop(0))
-            else:
-                raise NotRead("a part of a tile")
+            match cut:
+                case ast.Constant(value=None):
+                    axes.append("1")
+                case ast.Slice(lower=None, upper=None, step=None) if left:
+                    axes.append(left.pop(0))
+                case ast.Slice(lower=None, upper=None, step=None) if not value.axes:
+                    pass  # Triton leaves a scalar as it is
+                case _:
+                    raise NotRead("a part of a tile, or more axes than it has")
         return replace(value, axes=(*axes, *left))
 
     def where(self, mask: Mask, a: Number, b: Number) -> Number:
@@ -452,7 +451,10 @@ class Expressions(Walker):
         for e, bound in mask.below:
             if self.places.below(e, bound):
                 continue
-            place = self.places.of(e) or self._place_of(e)
+            place = self.places.of(e)
+            if place is None:  # nothing was loaded from it yet
+                axis = "C" if e.has(LANES["C"]) else "R"
+                place = self.places.at(axis, e)
             if bound != place.end:
                 raise NotRead(f"a choice by {e} < {bound}, which is not the end")
             if any(p.axis == place.axis and p != place for p in places):
@@ -467,7 +469,3 @@ class Expressions(Walker):
         axes = fit(fit(a.axes, b.axes), mask.axes)
         integer = a.integer and b.integer
         return Number(tuple(parts), axes, places, integer=integer)
-
-    def _place_of(self, e):
-        """The place of an index that nothing was loaded from yet."""
-        return self.places.at("C" if e.has(LANES["C"]) else "R", e)

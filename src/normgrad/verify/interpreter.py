@@ -12,10 +12,11 @@ import ast
 import builtins
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import FunctionType, MappingProxyType, ModuleType
+from inspect import getattr_static
+from types import FunctionType, ModuleType
 from typing import Any
 
 import sympy
@@ -66,19 +67,11 @@ MODULE, FORWARD, BACKWARD = range(3)
 EPSILONS = ("eps", "EPS", "epsilon", "EPSILON")
 
 
-class _Next(Exception):
-    """A continue statement."""
-
-
-class _Stop(Exception):
-    """A break statement."""
-
-
+@dataclass(eq=False)
 class Named:
     """What is known by its name alone: torch.autograd.Function, torch.no_grad."""
 
-    def __init__(self, name):
-        self.name = name
+    name: str
 
 
 FUNCTION, ONCE, STATIC, QUIET = (
@@ -96,10 +89,9 @@ SPECIAL = {
 
 @dataclass(frozen=True)
 class Module:
-    """A module; prefix: of a name in it, as "linalg."."""
+    """A module; path: as "numpy.linalg"."""
 
-    library: str
-    prefix: str = ""
+    path: str
 
 
 class Context:
@@ -109,10 +101,6 @@ class Context:
         self.attributes: dict[str, Any] = {}
         self.saved: tuple = ()
         self.arity = arity
-
-    def close(self) -> None:
-        """Keep what forward left as it is: a second backward finds it again."""
-        self.attributes = MappingProxyType(self.attributes)
 
 
 @dataclass(eq=False)
@@ -145,20 +133,18 @@ def local_names(body: Sequence[ast.AST], in_place: bool = True) -> set[str]:
     names, waiting = set(), list(body)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            names.add(node.name)
-            continue
-        if isinstance(
-            node, ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp
-        ):
-            continue
-        if isinstance(node, ast.AugAssign) and not in_place:
-            waiting.append(node.value)
-            continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
-            names.add(node.id)
-        if isinstance(node, ast.alias):
-            names.add((node.asname or node.name).partition(".")[0])
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+                continue
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                names.add(name)
+            case ast.alias():
+                names.add((node.asname or node.name).partition(".")[0])
+            case ast.ListComp() | ast.GeneratorExp():
+                continue
+            case ast.AugAssign() if not in_place:
+                continue
         waiting += ast.iter_child_nodes(node)
     return names
 
@@ -218,14 +204,14 @@ class Outside:
 
     def load(self, name: str) -> Any:
         """The value of a name, as it is now."""
-        free = self.function.__code__.co_freevars
+        free, names = self.function.__code__.co_freevars, self.function.__globals__
         if name in free:
-            cell = self.function.__closure__[free.index(name)]
-            return self.reader.constant(name, self.reader.admit(cell.cell_contents))
-        names = self.function.__globals__
-        if name in names:
-            return self.reader.constant(name, self.reader.admit(names[name]))
-        return builtin(name)
+            value = self.function.__closure__[free.index(name)].cell_contents
+        elif name in names:
+            value = names[name]
+        else:
+            return builtin(name)
+        return self.reader.constant(name, self.reader.admit(value))
 
 
 def builtin(name: str) -> Any:
@@ -247,12 +233,13 @@ def decided(relation: Any, words: str) -> bool:
 
 def truth(value: Any) -> bool:
     """Whether a value counts as true."""
-    if isinstance(value, Scalar):
-        return not same(value, 0)
-    if isinstance(value, Array) and value.kind == "bool" and value.memory.e in (0, 1):
-        return value.memory.e == 1
-    if value is None or isinstance(value, bool | int | str | tuple | list | dict):
-        return bool(value)
+    match value:
+        case Scalar():
+            return not same(value, 0)
+        case Array(kind="bool") if value.memory.e in (0, 1):
+            return value.memory.e == 1
+        case None | int() | str() | tuple() | list() | dict():
+            return bool(value)
     raise NotRead("a branch on values")
 
 
@@ -261,13 +248,14 @@ def same(a: Any, b: Any) -> bool:
     if is_number(a) and is_number(b):
         difference = sympy.expand(plain(a) - plain(b))
         return decided(sympy.Eq(difference, 0), f"whether {plain(a)} = {plain(b)}")
-    if isinstance(a, DType) and isinstance(b, DType):
-        if "mixed" in (a.name, b.name):
-            raise NotRead("a comparison of the dtype of what has two")
-        return a == b
-    if isinstance(a, tuple | list) and type(a) is type(b):
-        pairs = zip(a, b, strict=False)
-        return len(a) == len(b) and all([same(p, q) for p, q in pairs])
+    match a, b:
+        case DType(), DType():
+            if "mixed" in (a.name, b.name):
+                raise NotRead("a comparison of the dtype of what has two")
+            return a == b
+        case (tuple(), tuple()) | (list(), list()):
+            pairs = zip(a, b, strict=False)
+            return len(a) == len(b) and all([same(p, q) for p, q in pairs])
     plain_kinds = (str, int, type(None), Scalar, tuple, list)
     if isinstance(a, plain_kinds) and isinstance(b, plain_kinds):
         return type(a) is type(b) and a == b
@@ -275,10 +263,11 @@ def same(a: Any, b: Any) -> bool:
 
 
 def _identical(a, b):
-    if isinstance(a, DType) and isinstance(b, DType):
-        return same(a, b)
-    if a is None or b is None or isinstance(a, bool) and isinstance(b, bool):
-        return a is b
+    match a, b:
+        case DType(), DType():
+            return same(a, b)
+        case (None, _) | (_, None) | (bool(), bool()):
+            return a is b
     raise NotRead("an identity of other than None")
 
 
@@ -298,7 +287,7 @@ class Reader(Walker):
 
     def __init__(self, symbols: bool = True):
         self.symbols, self.used, self.depth = symbols, {}, 0
-        self.helpers: dict[str, Callable] = {}
+
         self.phase = FORWARD
 
     # what stands around the program
@@ -322,13 +311,13 @@ class Reader(Walker):
         if type(value) is tuple:
             return tuple(map(self.admit, value))
         if isinstance(value, ModuleType):
-            library, _, below = value.__name__.partition(".")
-            if library in TABLES and value is sys.modules.get(value.__name__):
-                return Module(library, f"{below}." if below else "")
+            path = value.__name__
+            if path.partition(".")[0] in TABLES and value is sys.modules.get(path):
+                return Module(path)
         for library, table in TABLES.items():
             module = sys.modules.get(library)
             for name in [*table, *CONSTANTS[library]]:
-                if getattr(module, name, None) is value and "." not in name:
+                if getattr(module, name, None) is value:
                     return self.attribute(Module(library), name)
         for name, function in BUILTINS.items():
             if value is getattr(builtins, name):
@@ -360,11 +349,10 @@ class Reader(Walker):
 
     def class_of(self, kind: type) -> FunctionClass:
         """A subclass of torch.autograd.Function."""
-        methods = {}
+        methods, base = {}, sys.modules["torch"].autograd.Function
         for name in ("forward", "backward", "setup_context"):
-            owner = next(k for k in kind.__mro__ if name in vars(k))
-            method = vars(owner)[name]
-            if owner.__module__.startswith("torch."):
+            method = getattr_static(kind, name)
+            if method is getattr_static(base, name):
                 continue
             if not isinstance(method, staticmethod):
                 raise NotRead(f"{kind.__name__}.{name}, which is no static method")
@@ -392,14 +380,6 @@ class Reader(Walker):
 
     # statements
 
-    def read_Continue(self, node, scope):
-        """The next turn."""
-        raise _Next
-
-    def read_Break(self, node, scope):
-        """The end of a loop."""
-        raise _Stop
-
     def read_If(self, node, scope):
         """A branch that is the same at every size."""
         chosen = truth(self.evaluate(node.test, scope))
@@ -413,23 +393,21 @@ class Reader(Walker):
     def read_Import(self, node, scope):
         """A library, or a module that is not read."""
         for alias in node.names:
-            top, _, below = alias.name.partition(".")
-            prefix = f"{below}." if below and alias.asname else ""
-            library = Module(top, prefix) if top in TABLES else Named(alias.name)
-            scope.names[alias.asname or top] = library
+            top = alias.name.partition(".")[0]
+            path = alias.name if alias.asname else top
+            module = Module(path) if top in TABLES else Named(path)
+            scope.names[alias.asname or top] = module
 
     def read_ImportFrom(self, node, scope):
         """Names of a library, or of a module that is not read."""
-        top, _, below = (node.module or "").partition(".")
+        path = node.module or ""
         for alias in node.names:
-            name = alias.asname or alias.name
-            if name == "*":
+            if alias.name == "*":
                 raise NotRead("an import of *")
-            if top in TABLES and not node.level:
-                prefix = f"{below}." if below else ""
-                scope.names[name] = self.attribute(Module(top, prefix), alias.name)
-            else:
-                scope.names[name] = Named(f"{top}.{alias.name}")
+            value = Named(f"{path}.{alias.name}")
+            if path.partition(".")[0] in TABLES and not node.level:
+                value = self.attribute(Module(path), alias.name)
+            scope.names[alias.asname or alias.name] = value
 
     def read_FunctionDef(self, node, scope):
         """A function."""
@@ -464,9 +442,12 @@ class Reader(Walker):
     def read_With(self, node, scope):
         """A block without gradients."""
         for part in node.items:
-            call = part.context_expr
-            quiet = isinstance(call, ast.Call) and part.optional_vars is None
-            if not quiet or self.evaluate(call.func, scope) is not QUIET:
+            match part:
+                case ast.withitem(ast.Call(called), None):
+                    quiet = self.evaluate(called, scope) is QUIET
+                case _:
+                    quiet = False
+            if not quiet:
                 raise NotRead("a with of another kind than torch.no_grad()")
         state().cut = True
         self.execute(node.body, scope)
@@ -477,17 +458,15 @@ class Reader(Walker):
             if not isinstance(target, ast.Name):
                 raise NotRead("del of a part")
             scope.load(target.id)
-            scope.names.pop(target.id, None)
+            del scope.names[target.id]
 
     def read_Assign(self, node, scope):
         """name = value, or several from a generator."""
-        unpacked = all(isinstance(t, ast.Tuple | ast.List) for t in node.targets)
-        if isinstance(node.value, ast.GeneratorExp) and unpacked:
-            value = self._comprehension(node.value, scope)
-        else:
-            value = self.evaluate(node.value, scope)
-        for target in node.targets:
-            self.assign(target, value, scope)
+        match node:
+            case ast.Assign([ast.Tuple() | ast.List() as target], ast.GeneratorExp()):
+                self.assign(target, self._comprehension(node.value, scope), scope)
+            case _:
+                super().read_Assign(node, scope)
 
     def assign(self, target, value, scope):
         """As a Walker does, but for an iterator that is kept."""
@@ -497,17 +476,18 @@ class Reader(Walker):
 
     def assign_part(self, target, value, scope):
         """Write an entry of an array, of a list or of ctx."""
-        if isinstance(target, ast.Subscript):
-            self._write(target, value, scope)
-        elif isinstance(target, ast.Attribute):
-            owner = self.evaluate(target.value, scope)
-            if not isinstance(owner, Context) or state().loops:
-                raise NotRead(f"a write to the attribute {target.attr}")
-            if isinstance(owner.attributes, MappingProxyType):
-                raise NotRead(f"ctx.{target.attr}, written by backward")
-            owner.attributes[target.attr] = value
-        else:
-            raise NotRead("an assignment of this form")
+        match target:
+            case ast.Subscript():
+                self._write(target, value, scope)
+            case ast.Attribute(attr=name):
+                owner = self.evaluate(target.value, scope)
+                if not isinstance(owner, Context) or state().loops:
+                    raise NotRead(f"a write to the attribute {name}")
+                if self.phase == BACKWARD:  # a second backward finds what forward left
+                    raise NotRead(f"ctx.{name}, written by backward")
+                owner.attributes[name] = value
+            case _:
+                raise NotRead("an assignment of this form")
 
     def _write(self, target, value, scope):
         owner = self.evaluate(target.value, scope)
@@ -515,7 +495,8 @@ class Reader(Walker):
         if isinstance(owner, list | dict):
             if state().loops:
                 raise NotRead("a write to a list or dict in a loop over rows")
-            _check_key(owner, key)
+            if isinstance(owner, list) or not isinstance(key, str):
+                _check_key(owner, key)
             owner[key] = value
             return
         if not isinstance(owner, Array):
@@ -528,30 +509,32 @@ class Reader(Walker):
 
     def read_AugAssign(self, node, scope):
         """name op= value, which changes an array in place."""
-        operation, target = type(node.op).__name__, node.target
-        if isinstance(target, ast.Name):
-            if target.id not in scope.local:
-                raise NotRead(f"{target.id} {operation}= outside its function")
-            old = scope.load(target.id)
-            value = self.evaluate(node.value, scope)
-            if isinstance(old, Array) and old.mutable:
-                scope.names[target.id] = _in_place(old, operation, value)
-            elif isinstance(old, Array) and old.memory.fixed:
+        operation = type(node.op).__name__
+        match node.target:
+            case ast.Name(id=name):
+                old, value = scope.load(name), self.evaluate(node.value, scope)
+                scope.names[name] = self._changed(operation, old, value)
+            case ast.Subscript(value=owner, slice=key):
+                owner, key = self.evaluate(owner, scope), self.evaluate(key, scope)
+                value = self.evaluate(node.value, scope)
+                if not isinstance(owner, Array):
+                    words = f"an entry of {type(owner).__name__} changed in place"
+                    raise NotRead(words)
+                key = key if isinstance(key, tuple) else (key,)
+                _in_place(indexed(owner, key, write=True), operation, value)
+            case _:
+                raise NotRead("an attribute that is changed in place")
+
+    def _changed(self, operation, old, value):
+        """What a name holds after name op= value."""
+        match old:
+            case Array() if old.mutable:
+                return _in_place(old, operation, value)
+            case Array() if old.memory.fixed:
                 raise NotRead("a change of an array without axes")
-            elif isinstance(old, list):
+            case list():
                 raise NotRead("a list that grows by +=")
-            else:
-                scope.names[target.id] = self.operate(operation, old, value)
-            return
-        if not isinstance(target, ast.Subscript):
-            raise NotRead("an attribute that is changed in place")
-        owner = self.evaluate(target.value, scope)
-        key = self.evaluate(target.slice, scope)
-        value = self.evaluate(node.value, scope)
-        if not isinstance(owner, Array):
-            raise NotRead(f"an entry of {type(owner).__name__} changed in place")
-        key = key if isinstance(key, tuple) else (key,)
-        _in_place(indexed(owner, key, write=True), operation, value)
+        return self.operate(operation, old, value)
 
     def read_For(self, node, scope):
         """A loop over values, or over all rows or columns."""
@@ -567,12 +550,7 @@ class Reader(Walker):
             if count > LONGEST:
                 raise NotRead("a loop that goes on and on")
             self.assign(node.target, item, scope)
-            try:
-                self.execute(node.body, scope)
-            except _Next:
-                continue
-            except _Stop:
-                break
+            self.execute(node.body, scope)
 
     def _all_turns(self, node, rows, scope):
         """A loop over all rows, or columns: its body once."""
@@ -590,9 +568,8 @@ class Reader(Walker):
         self.assign(node.target, rows.item(turn), scope)
         try:
             self.execute(node.body, scope)
-        except (Returned, _Next, _Stop):
-            words = "return, break or continue in a loop over rows"
-            raise NotRead(words) from None
+        except Returned:
+            raise NotRead("a return from a loop over rows") from None
         state().loops.pop()
         for name in own:
             scope.names.pop(name, None)
@@ -601,12 +578,14 @@ class Reader(Walker):
 
     def value_Constant(self, node, scope):
         """A number, text, flag or None."""
-        value = node.value
-        if isinstance(value, float):
-            return Scalar(Rational(repr(value)), "float")
-        if value is None or value is Ellipsis or isinstance(value, bool | int | str):
-            return value
-        raise NotRead(f"the constant {value!r}")
+        match node.value:
+            case float(value):
+                return Scalar(Rational(repr(value)), "float")
+            case None | int() | str():
+                return node.value
+        if node.value is Ellipsis:
+            return Ellipsis
+        raise NotRead(f"the constant {node.value!r}")
 
     def value_Name(self, node, scope):
         """What a name stands for."""
@@ -629,29 +608,25 @@ class Reader(Walker):
     def value_Slice(self, node, scope):
         """A slice."""
         ends = (node.lower, node.upper, node.step)
-        return slice(*[None if e is None else self.evaluate(e, scope) for e in ends])
+        return slice(*[e and self.evaluate(e, scope) for e in ends])
 
     def value_IfExp(self, node, scope):
         """A choice of two values."""
         test = self.evaluate(node.test, scope)
-        if isinstance(test, Array) and not test.ndim and state().loops:
+        of_an_entry = isinstance(test, Array) and not test.ndim and state().loops
+        if of_an_entry and test.memory.e not in (0, 1):
             return self._either(test, node, scope)
         return self.evaluate(node.body if truth(test) else node.orelse, scope)
 
     def _either(self, test, node, scope):
         """A choice by the values of one entry: of the larger, or by a step function."""
-        if test.kind == "bool" and test.memory.e in (0, 1):
-            return self.evaluate(node.body if truth(test) else node.orelse, scope)
         writes = state().writes
         a, b = self.evaluate(node.body, scope), self.evaluate(node.orelse, scope)
         if state().writes != writes:
             raise NotRead("a choice by values of what is written")
-        if isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.Gt):
-            sides = [node.test.left, *node.test.comparators]
-            if list(map(ast.dump, sides)) == list(
-                map(ast.dump, [node.body, node.orelse])
-            ):
-                return elementwise(sympy.Max, a, b)
+        larger = ast.Compare(node.body, [ast.Gt()], [node.orelse])
+        if ast.dump(node.test) == ast.dump(larger):
+            return elementwise(sympy.Max, a, b)
         return chosen(test, a, b)
 
     def value_BoolOp(self, node, scope):
@@ -666,14 +641,15 @@ class Reader(Walker):
     def value_UnaryOp(self, node, scope):
         """`not`, a sign, or `~` of truth values."""
         value = self.evaluate(node.operand, scope)
-        if isinstance(node.op, ast.Not):
-            return not truth(value)
-        if isinstance(node.op, ast.USub):
-            return arithmetic("Mult", -1, value)
-        if isinstance(node.op, ast.UAdd) and is_number(value):
-            return value
-        if isinstance(value, Array) and value.kind == "bool":
-            return elementwise(lambda h: 1 - h, value, kind="bool")
+        match node.op:
+            case ast.Not():
+                return not truth(value)
+            case ast.USub():
+                return arithmetic("Mult", -1, value)
+            case ast.UAdd() if is_number(value):
+                return value
+            case ast.Invert() if isinstance(value, Array) and value.kind == "bool":
+                return elementwise(lambda h: 1 - h, value, kind="bool")
         raise NotRead(ast.unparse(node))
 
     def operate(self, operation, left, right):
@@ -732,26 +708,23 @@ class Reader(Walker):
 
     def attribute(self, owner: Any, name: str) -> Any:
         """owner.name."""
-        if isinstance(owner, Array):
-            return self._of_array(owner, name)
-        if isinstance(owner, Module):
-            return self._of_module(owner, name)
-        if isinstance(owner, Known) and f"{owner.name}.{name}" in TABLES.get(
-            owner.library, ()
-        ):
-            full = f"{owner.name}.{name}"
-            return Known(owner.library, full, TABLES[owner.library][full])
-        if isinstance(owner, DType) and owner.library == "numpy" and name == "type":
-            return owner
-        if isinstance(owner, Context):
-            return self._of_context(owner, name)
-        if isinstance(owner, FunctionClass):
-            if name == "apply":
+        match owner:
+            case Array():
+                return self._of_array(owner, name)
+            case Known(library=library, name=first):  # np.add.reduce
+                return self._of_module(f"{library}.{first}.{name}")
+            case Module(path=path):
+                return self._of_module(f"{path}.{name}")
+            case DType(library="numpy") if name == "type":
+                return owner
+            case Context():
+                return self._of_context(owner, name)
+            case FunctionClass() if name == "apply":
                 return partial(self.apply, owner)
-            if name in owner.methods:
-                return owner.methods[name]
-        if isinstance(owner, list) and name == "append" and not state().loops:
-            return Known("math", "append", owner.append)
+            case FunctionClass(methods=methods) if name in methods:
+                return methods[name]
+            case list() if name == "append" and not state().loops:
+                return Known("math", "append", owner.append)
         raise NotRead(f"the attribute {name} of {type(owner).__name__}")
 
     def _of_array(self, owner, name):
@@ -773,20 +746,19 @@ class Reader(Walker):
             raise NotRead(f"the attribute {name} of an array of {owner.library}")
         return Known(owner.library, name, partial(method, owner))
 
-    def _of_module(self, owner, name):
-        full = owner.prefix + name
-        table, constants = TABLES[owner.library], CONSTANTS[owner.library]
+    def _of_module(self, path):
+        library, _, full = path.partition(".")
+        table = TABLES[library]
         if full in table:
-            return Known(owner.library, full, table[full])
-        if full in constants:
-            return constants[full]
-        whole = f"{owner.library}.{full}"
-        if whole in SPECIAL:
-            return SPECIAL[whole]
-        names = [f"{owner.library}.{key}" for key in table] + list(SPECIAL)
-        if any(key.startswith(f"{whole}.") for key in names):
-            return Module(owner.library, f"{full}.")
-        raise NotRead(whole)
+            return Known(library, full, table[full])
+        if full in CONSTANTS[library]:
+            return CONSTANTS[library][full]
+        if path in SPECIAL:
+            return SPECIAL[path]
+        names = [f"{library}.{key}" for key in table] + list(SPECIAL)
+        if any(key.startswith(f"{path}.") for key in names):
+            return Module(path)
+        raise NotRead(path)
 
     def _of_context(self, owner, name):
         if name == "save_for_backward":
@@ -806,9 +778,9 @@ class Reader(Walker):
     @staticmethod
     def _save(context, *tensors):
         for value in tensors:
-            if value is not None and not isinstance(value, Array):
-                raise NotRead(f"{type(value).__name__} saved for backward")
             if value is not None:
+                if not isinstance(value, Array):
+                    raise NotRead(f"{type(value).__name__} saved for backward")
                 value.memory.fixed = "what is saved for backward"
         context.saved = tensors
 
@@ -845,22 +817,25 @@ class Reader(Walker):
     def value_Call(self, node, scope):
         """The value of a call."""
         target = self.evaluate(node.func, scope)
-        generator = [isinstance(part, ast.GeneratorExp) for part in node.args] == [True]
-        if generator and isinstance(target, Known):
-            return target(self._comprehension(node.args[0], scope))
+        match node:
+            case ast.Call(args=[ast.GeneratorExp() as values], keywords=[]) if (
+                isinstance(target, Known)
+            ):
+                return target(self._comprehension(values, scope))
         return self.call(target, *self.arguments(node, scope))
 
     def call(self, target: Any, args: list, options: dict | None = None) -> Any:
         """The value of a call."""
         options = options or {}
-        if isinstance(target, Known):
-            return target(*args, **options)
-        if isinstance(target, Function):
-            return self._call_function(target, args, options)
-        if isinstance(target, partial) and not options:
-            return target(*args)
-        if isinstance(target, DType) and len(args) == 1 and not options:
-            return of_dtype(target, args[0])
+        match target:
+            case Known():
+                return target(*args, **options)
+            case Function():
+                return self._call_function(target, args, options)
+            case partial() if not options:
+                return target(*args)
+            case DType() if len(args) == 1 and not options:
+                return of_dtype(target, args[0])
         name = getattr(target, "name", type(target).__name__)
         raise NotRead(f"a call of {name}")
 
@@ -871,10 +846,10 @@ class Reader(Walker):
         body = [ast.Return(node.body, lineno=node.lineno)]
         if isinstance(node, ast.FunctionDef):
             body = node.body
-            if any(isinstance(p, ast.Yield | ast.YieldFrom) for p in ast.walk(node)):
-                raise NotRead("a generator")
         scope = Scope(function.scope, local_names(body), self)
         for part in ast.walk(node):
+            if isinstance(part, ast.Yield | ast.YieldFrom):
+                raise NotRead("a generator")
             if isinstance(part, ast.Global | ast.Nonlocal):
                 raise NotRead("a name of another function that is changed")
         values = bound_arguments(node.args, args, options, function.defaults)
@@ -882,12 +857,9 @@ class Reader(Walker):
         scope.names |= values
         self.depth += 1
         try:
-            self.execute(body, scope)
-        except Returned as result:
-            return result.args[0]
+            return self.returned(body, scope)
         finally:
             self.depth -= 1
-        return None
 
     def forward(self, kind: FunctionClass, args: list) -> tuple[Any, Context]:
         """What forward of an autograd Function returns, and its ctx."""
@@ -897,7 +869,6 @@ class Reader(Walker):
             self.call(kind.methods["setup_context"], [context, tuple(args), result])
         else:
             result = self.call(kind.methods["forward"], [context, *args])
-        context.close()
         return result, context
 
     def apply(self, kind: FunctionClass, *args: Any) -> Any:
@@ -909,26 +880,26 @@ def flat(outputs: Any) -> Iterator[Any]:
     """The values that a program returns, one after the other."""
     if isinstance(outputs, dict):
         outputs = list(outputs.values())
-    if not isinstance(outputs, tuple | list):
-        outputs = [outputs]
-    for value in outputs:
-        if isinstance(value, tuple | list | dict):
+    if isinstance(outputs, tuple | list):
+        for value in outputs:
             yield from flat(value)
-        else:
-            yield value
+    else:
+        yield outputs
 
 
 def _check_key(owner, key):
-    if isinstance(owner, tuple | list):
-        ends = [key.start, key.stop, key.step] if isinstance(key, slice) else [key]
-        if not all(end is None or type(end) is int for end in ends) or key is None:
-            raise NotRead("an index that is no plain number")
-        if type(key) is int and not -len(owner) <= key < len(owner):
-            raise Wrong(f"index {key} of {len(owner)} values")
-    elif not isinstance(owner, dict) or not isinstance(key, str):
-        raise NotRead(f"an index of {type(owner).__name__}")
-    elif key not in owner:
-        raise Wrong(f"no key {key!r}")
+    match owner, key:
+        case dict(), str():
+            if key not in owner:
+                raise Wrong(f"no key {key!r}")
+        case (tuple() | list(), slice(start=start, stop=stop, step=step)):
+            if not {type(start), type(stop), type(step)} <= {int, type(None)}:
+                raise NotRead("an index that is no plain number")
+        case (tuple() | list(), int()) if type(key) is int:
+            if not -len(owner) <= key < len(owner):
+                raise Wrong(f"index {key} of {len(owner)} values")
+        case _:
+            raise NotRead(f"an index of {type(owner).__name__} by {type(key).__name__}")
 
 
 def _operand(target, value):
@@ -965,9 +936,9 @@ def _in_place(target, operation, value):
 
 def _running(value):
     """A number as a cell of its own, to which a loop adds."""
-    e = value.e if isinstance(value, Array) else plain(value)
-    dtype = value.dtype if isinstance(value, Array) else "mixed"
-    return array((), e, state().library, dtype, cell=True)
+    if not isinstance(value, Array):
+        value = array((), plain(value), state().library, "mixed")
+    return array((), value.e, state().library, value.dtype, cell=True)
 
 
 def _grown(cell, shape):

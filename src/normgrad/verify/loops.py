@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import FunctionType
@@ -44,6 +45,13 @@ from .values import Limit
 from .verdict import WRONG, Verdict, refused
 
 SIZES = {"i": M, "j": N, "p": PROGRAMS}
+# {a word of a binding: what it is here}
+WORDS = {
+    OWN: Scalar(PROGRAM, "int"),
+    PROGRAM_COUNT: Scalar(PROGRAMS, "int"),
+    LIMIT: Limit(),
+    FLOAT: DType("numpy", "float64"),
+}
 # of Numba's compiler, which change no number but its last digits
 OPTIONS = {"nopython", "boundscheck", "nogil", "fastmath", "error_model", "inline"}
 ALWAYS = (
@@ -53,11 +61,11 @@ ALWAYS = (
 )
 
 
+@dataclass(eq=False)
 class Line:
     """The line in which an array's rows are made."""
 
-    def __init__(self, rows):
-        self.rows = rows
+    rows: Array
 
 
 class Lines:
@@ -65,10 +73,6 @@ class Lines:
 
     def __init__(self):
         self.made, self.sent = [], []
-
-    def line_for(self, rows):
-        """The line of an array."""
-        return Line(rows)
 
     def held(self, line, rows, at):
         """Where a row is made."""
@@ -126,14 +130,16 @@ class LoopReader(Reader):
     def __init__(self):
         super().__init__(symbols=False)
         self.lines, self.functions = Lines(), {}
-        lines = (
-            self.lines.line_for,
-            self.lines.held,
-            self.lines.send,
-            self.lines.arrived,
-        )
-        self.helpers = {method.__name__: method for method in lines}
-        self.helpers |= {"load": _load, "store": _store, "row": _row, "own": _own}
+        self.helpers = {
+            "line_for": Line,
+            "held": self.lines.held,
+            "send": self.lines.send,
+            "arrived": self.lines.arrived,
+            "load": _load,
+            "store": _store,
+            "row": _row,
+            "own": _own,
+        }
 
     def admit(self, value):
         """An object of Python's as what it is here."""
@@ -174,42 +180,34 @@ def _own_text(name):
 
 def _argument(name, bound):
     """The value of an argument."""
-    if isinstance(bound, T):
-        shape = tuple(SIZES[letter] for letter in bound.letters)
-        e = Integer(0)
-        if bound.before is not None:
-            letters = AXES[: len(shape)][::-1]
-            e = entry_of(bound.before, list(zip(shape, letters, strict=True)))
-        value = array(shape, e, "numpy", "float64")
-        value.memory.argument = True
-        if bound.before is None:
-            value.memory.written, value.memory.zero_before = False, name
-        return value
-    if isinstance(bound, Filled):
-        shape = tuple(map(sympify, bound.shape))
-        return array(shape, sympify(bound.value), "numpy", "float64")
-    if bound is OWN:
-        return Scalar(PROGRAM, "int")
-    if bound is PROGRAM_COUNT:
-        return Scalar(PROGRAMS, "int")
-    if bound is LIMIT:
-        return Limit()
-    if bound is FLOAT:
-        return DType("numpy", "float64")
-    if isinstance(bound, bool):
-        return bound
-    if isinstance(bound, int | float | Expr):
-        return Scalar(sympify(bound), "float")
+    match bound:
+        case T(letters=letters, before=before):
+            shape, e = tuple(SIZES[letter] for letter in letters), Integer(0)
+            if before is not None:
+                axes = AXES[: len(shape)][::-1]
+                e = entry_of(before, list(zip(shape, axes, strict=True)))
+            value = array(shape, e, "numpy", "float64")
+            value.memory.argument = True
+            if before is None:
+                value.memory.written, value.memory.zero_before = False, name
+            return value
+        case Filled(shape, value):
+            shape = tuple(map(sympify, shape))
+            return array(shape, sympify(value), "numpy", "float64")
+        case str() if bound in WORDS:
+            return WORDS[bound]
+        case bool():
+            return bound
+        case int() | float() | Expr():
+            return Scalar(sympify(bound), "float")
     raise ValueError(f"binding: {name} is {bound!r}, which is nothing of a loop's")
 
 
 def _arguments(names, binding):
     """{argument: its value}."""
-    for name in (*names, *binding):
-        if name not in binding or name not in names:
-            raise ValueError(
-                f"binding: got {', '.join(binding)}, needs {', '.join(names)}"
-            )
+    if set(names) != set(binding):
+        words = f"binding: got {', '.join(binding)}, needs {', '.join(names)}"
+        raise ValueError(words)
     return {name: _argument(name, binding[name]) for name in names}
 
 

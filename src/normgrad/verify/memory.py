@@ -12,6 +12,7 @@ from ..symbolic.symbols import M, N, i, j
 from .binding import AXES, PIDS, Launch, Out, T
 from .places import FLOOR, LEAST, Places, least
 from .values import Mask, NotRead, Number, Place, Pointer, Unknown, Wrong, fit
+from .welford import held
 
 SIZE = {"R": M, "C": N}
 HERE = {"i": i, "j": j}
@@ -26,6 +27,12 @@ def entry_of(name: str | Expr, indices: list[tuple[Expr, Expr]]) -> Expr:
     if isinstance(name, str):
         held = tensor(name, *[size for size, _ in indices])
     return held[tuple(index for _, index in indices)] if indices else held
+
+
+def split(offset: Expr, stride: Expr) -> tuple[Expr, Expr]:
+    """(how many times a stride is in an offset, what is left)."""
+    index = offset if stride == 1 else offset.coeff(stride, 1)
+    return index, expand(offset - index * stride)
 
 
 @dataclass(frozen=True)
@@ -70,67 +77,45 @@ class Memory:
     def entry(self, pointer: Pointer) -> tuple[T, dict[str, Place]]:
         """The tensor and the places of an address, {letter of its index: place}."""
         bound = self.launch.arguments[pointer.name]
-        start, letters = self.launch.stride(bound.start), bound.letters
-        no_rows = bound.stride is not None and not {"i", "p"} & set(letters)
-        if no_rows or bound.column_stride != 1 and "j" not in letters:
+        letters, stride = bound.letters, self.launch.stride
+        has_rows, has_columns = letters[:1] in (("i",), ("p",)), "j" in letters
+        no_rows = bound.stride is not None and not has_rows
+        if no_rows or bound.column_stride != 1 and not has_columns:
             words = f"{pointer.name}: a stride that [{', '.join(letters)}] has not"
             raise NotRead(words)
-        offset = expand(pointer.offset.e - start)
-        default = N if letters[-1:] == ("j",) else S.One
-        row_stride = self.launch.stride(
-            default if bound.stride is None else bound.stride
-        )
-        column_stride = self.launch.stride(bound.column_stride)
-        row = S.Zero
-        if letters[:1] in (("i",), ("p",)):
-            row = offset if row_stride == 1 else offset.coeff(row_stride, 1)
-        remainder = expand(offset - row * row_stride)
-        if bound.heads is not None:
-            row, remainder = self._of_heads(
-                row, remainder, *map(self.launch.stride, bound.heads)
-            )
-        column = remainder
-        if column_stride != 1:
-            column = remainder.coeff(column_stride, 1)
-            remainder = expand(remainder - column * column_stride)
-        if (
-            letters[-1:] != ("j",)
-            and column != 0
-            or column_stride != 1
-            and remainder != 0
-        ):
+        row_stride = N if has_columns else S.One
+        if bound.stride is not None:
+            row_stride = stride(bound.stride)
+        offset = expand(pointer.offset.e - stride(bound.start))
+        row, remainder = S.Zero, offset
+        if has_rows:
+            row, remainder = split(offset, row_stride)
+        if bound.heads is not None:  # a row is heads * token + head
+            heads, to_head = map(stride, bound.heads)
+            token, head = row, remainder.coeff(to_head, 1)
+            row = expand(heads * token + head)
+            remainder = expand(remainder - head * to_head)
+            if token != FLOOR(row, heads):
+                raise NotRead(f"a row whose token is {token} and whose head is {head}")
+        column, remainder = split(remainder, stride(bound.column_stride))
+        if remainder != 0 or column != 0 and not has_columns:
             words = f"{pointer.name}: the address {offset} is not an entry"
             raise NotRead(f"{words} [{', '.join(letters)}] with its strides")
-        by_letter: dict[str, Place] = {}
-        for name in letters:
-            if name == "p":
-                by_letter["p"] = self._own_row(pointer.name, row)
-            else:
-                by_letter[name] = self._place(pointer, name, row, column, row_stride)
-        return bound, by_letter
-
-    def _place(self, pointer, name, row, column, row_stride):
-        axis, index = ("R", row) if name == "i" else ("C", column)
+        index = {"i": ("R", row), "p": ("P", row), "j": ("C", column)}
         try:
-            return self.places.at(axis, index)
+            return bound, {name: self._place(*index[name]) for name in letters}
         except NotRead as reason:
             words = (
                 f"its address is {pointer.offset.e}, and its row stride {row_stride}"
             )
             raise NotRead(f"{pointer.name}: {reason}; {words}") from None
 
-    def _of_heads(self, token, remainder, heads, stride):
-        """(the row, what is left of the address) where a row is heads * token + head."""
-        head = remainder.coeff(stride, 1)
-        row = expand(heads * token + head)
-        if token != FLOOR(row, heads):
-            raise NotRead(f"a row whose token is {token} and whose head is {head}")
-        return row, expand(remainder - head * stride)
-
-    def _own_row(self, name, row):
-        axis = PIDS.index(row) if row in PIDS else None
+    def _place(self, axis, index):
+        if axis != "P":
+            return self.places.at(axis, index)
+        axis = PIDS.index(index) if index in PIDS else None
         if axis is None or self.launch.grid[axis] not in AXES:
-            raise NotRead(f"{name}: row {row} is not a program's own")
+            raise NotRead(f"row {index} is not a program's own")
         number = Symbol(f"own_{axis}")
         return Place(number, "P", "own", False, M, None, False, frozenset({axis}))
 
@@ -157,14 +142,9 @@ class Memory:
             if not ends:
                 kind = NotRead if apart else Wrong
                 raise kind(f"{verb} past the end: its mask needs {edge}")
-            end = place.end if place.end in ends else min(ends, key=str)
-            for bound in ends:
-                end = least(end, bound)
-            if (
-                verb == "reads"
-                and isinstance(place.end, LEAST)
-                and end in place.end.args
-            ):
+            end = least(*ends)
+            of_others = isinstance(place.end, LEAST) and end in place.end.args
+            if of_others and verb == "reads":
                 continue  # what it reads past its own rows is another program's
             if end != place.end:
                 mixed = ends | {place.end} == {M, N}  # which of the two is the smaller?
@@ -186,9 +166,9 @@ class Memory:
         row, column = by_letter.get("i"), by_letter.get("j")
         access = Access(row, column, tuple(self.places.active), self.line)
         inside = self._stored(pointer.name, access)
-        if inside is None and bound.before is None:
-            raise Wrong(f"{pointer.name} is read before it is written")
         if inside is None:
+            if bound.before is None:
+                raise Wrong(f"{pointer.name} is read before it is written")
             inside = entry_of(bound.before, [(SIZE[p.axis], p.symbol) for p in places])
         self.loads.setdefault(pointer.name, []).append(access)
         masked = self.fill if other is None else other
@@ -226,26 +206,19 @@ class Memory:
             raise NotRead(f"{name} is read where it may not be written yet")
         words = f"what a program stores in {name} it reads there again"
         self.assumed[words] = None
-        symbols = {}
-        if access.row is not None:
-            symbols[i] = access.row.symbol
-        if access.column is not None:
-            symbols[j] = access.column.symbol
+        pairs = (i, access.row), (j, access.column)
+        symbols = {letter: p.symbol for letter, p in pairs if p is not None}
         return stores[0].value.xreplace(symbols)
 
     def _apart(self, name, store, load):
         """Refuses a load of what another turn or another program may write."""
-        loops = [loop for loop in store.loops if loop in load.loops]
-        same_row = store.row == load.row and store.row is not None
-        same_column = store.column == load.column and store.column is not None
-        turns = {store.row.loop} if same_row else set()
-        turns |= {store.column.loop} if same_column else set()
-        if store.row != load.row or not set(loops) <= turns:
+        places = [p for p in (store.row, store.column) if p is not None]
+        same = [p for p in places if p in (load.row, load.column)]
+        both = set(store.loops) & set(load.loops)
+        if store.row != load.row or not both <= {p.loop for p in same}:
             raise NotRead(f"{name} is read and written in different turns of a loop")
-        pids = store.row.pids if same_row else frozenset()
-        pids |= store.column.pids if same_column else frozenset()
-        axes = self.launch.axes
-        if store.atomic or not axes <= pids:
+        pids = frozenset().union(*[p.pids for p in same])
+        if store.atomic or not self.launch.axes <= pids:
             raise NotRead(f"{name} is read where another program may write it")
 
     # stores
@@ -267,10 +240,10 @@ class Memory:
             raise NotRead(f"{name} is written, and bound as what the kernel reads")
         places = [p for p in by_letter.values() if p.axis != "P"]
         self._bounds(mask, places, "writes")
-        if set(pointer.offset.axes) - {"1"} != {p.axis for p in places if p.lanes}:
+        lanes = set(pointer.offset.axes) - {"1"}
+        if lanes != {p.axis for p in places if p.lanes}:
             raise NotRead(f"{name}: several lanes are written to one entry")
-        axes = fit(pointer.offset.axes, value.axes)
-        if set(axes) - {"1"} != set(pointer.offset.axes) - {"1"}:
+        if set(fit(pointer.offset.axes, value.axes)) - {"1"} != lanes:
             raise NotRead(f"{name}: a value of more lanes than its address")
         if value.pending:
             raise NotRead("a sum is stored before it is complete")
@@ -281,9 +254,8 @@ class Memory:
             p.symbol: HERE[letter] for letter, p in by_letter.items() if letter != "p"
         }
         inside = value.inside.xreplace(symbols)
-        left = inside.free_symbols & {p.symbol for p in self.places.found()}
-        left |= {s for s in inside.free_symbols if "_before_" in str(s)}
-        if left:
+        indices = {p.symbol for p in self.places.found()}
+        if held(inside) or inside.free_symbols & indices:
             raise NotRead(f"{name}: what is stored depends on another entry's place")
         row = by_letter.get("i", by_letter.get("p"))
         loops = tuple(self.places.active)
@@ -304,7 +276,7 @@ class Memory:
                     f"{name}: a sum over a program's rows is stored for each row"
                 )
             if atomic:
-                self._once(name, by_letter, place or by_letter["i"])
+                raise NotRead(f"{name}: an addition to an entry of each row")
             return value
         share = value.share
         if place is not None:
@@ -314,27 +286,20 @@ class Memory:
             inside = total(M, lambda r: value.inside.xreplace({place.symbol: r}))
             value = replace(value, parts=(inside, *value.parts[1:]))
             share = place.pids
-        own = by_letter["p"].pids if "p" in by_letter else frozenset()
+        pids = {letter: p.pids for letter, p in by_letter.items()}
+        own = pids.get("p", frozenset())
         if atomic:
-            column = by_letter["j"].pids if "j" in by_letter else frozenset()
-            self._added(name, share | column)
-            if "p" in by_letter:
+            axes = self.launch.axes - share - pids.get("j", frozenset())
+            if axes:
+                raise Wrong(f"{name}: programs along axis {min(axes)} add, too")
+            if own:
                 raise NotRead(f"{name}: a program adds to a row of its own")
+            self.assumed[f"{name} is 0 before the kernel runs"] = None
         elif share - own:
             raise Wrong(f"{name}: each program stores a sum over its own rows there")
         elif own - share:
             raise Wrong(f"{name}: a program stores what is no sum over its own rows")
         return value
-
-    def _once(self, name, by_letter, place):
-        pids = place.pids.union(*[p.pids for p in by_letter.values()])
-        self._added(name, pids)
-
-    def _added(self, name, pids):
-        axes = self.launch.axes
-        if axes - pids:
-            raise Wrong(f"{name}: programs along axis {min(axes - pids)} add, too")
-        self.assumed[f"{name} is 0 before the kernel runs"] = None
 
     # the end
 
@@ -385,12 +350,7 @@ class Memory:
             raise NotRead(f"{name} is written for different rows")
         if any(store.atomic for store in stores) and len(stores) > 1:
             raise NotRead(f"{name} is added to at two places")
-        self._all_programs(name, stores[0])
-
-    def _all_programs(self, name, store):
-        """Refuses entries that several programs write."""
-        axes = self.launch.axes
-        if not store.atomic and axes - store.pids:
-            axis = min(axes - store.pids)
-            words = f"all programs along axis {axis} write the same entries"
+        axes = self.launch.axes - stores[0].pids
+        if axes and not stores[0].atomic:
+            words = f"all programs along axis {min(axes)} write the same entries"
             raise NotRead(f"{name}: {words}")

@@ -18,7 +18,7 @@ from __future__ import annotations
 from sympy import Expr, Function, S, Symbol, cancel, expand, fraction
 
 from ..symbolic.symbols import M, N
-from .binding import PIDS, Launch, letter
+from .binding import PIDS, ROW_TILES, Launch, letter
 from .values import LANES, NotRead, Place
 
 CEILING = Function("cdiv", integer=True)
@@ -52,11 +52,13 @@ class Places:
         self.launch, self.assumed = launch, assumed
         self.loops: dict[Symbol, tuple] = {}
         self.active: list[Symbol] = []
-        self._places: dict[tuple, Place | None] = {}
+        self._places: dict[tuple, Place] = {}
         self.row_block = launch.block("a block of rows")
         self.column_block = launch.block(
             "a block of columns", "a block of at least N columns"
         )
+        # {axis: how many lanes a tile has along it}
+        self.lanes = {"1": S.One, "R": self.row_block, "C": self.column_block or N}
 
     # integers
 
@@ -65,7 +67,7 @@ class Places:
         a, b = expand(a), expand(b)
         for size, block, tiles in (
             (N, self.column_block, self.launch.column_tiles),
-            (M, self.row_block, self.launch.row_tiles),
+            (M, self.row_block, ROW_TILES),
         ):
             more = exact(a - size, b) if b == block else None
             if more is not None:
@@ -83,14 +85,12 @@ class Places:
         quotient = exact(a, b)
         if quotient is not None:
             return quotient
-        if self._shared(a, b) is not None:
-            return self.floor(*self._shared(a, b))
-        top = expand(a - b + 1)
-        if top.is_Symbol and top.is_positive:
-            return self.cdiv(top, b)
-        top = expand(a + 1)
-        if top.is_Symbol and top.is_positive:
-            return self.cdiv(top, b) - 1
+        shared = self._shared(a, b)
+        if shared is not None:
+            return self.floor(*shared)
+        for top, less in ((expand(a + 1 - b), 0), (expand(a + 1), 1)):
+            if top.is_Symbol and top.is_positive:
+                return self.cdiv(top, b) - less
         return FLOOR(a, b)
 
     def _shared(self, a, b):
@@ -156,22 +156,19 @@ class Places:
     def at(self, axis: str, e: Expr) -> Place:
         """The place of an index; NotRead for one that the table does not hold."""
         e = expand(e)
+        name, covered = {"R": ("row", self._row), "C": ("column", self._column)}[axis]
         if (axis, e) not in self._places:
-            pattern = self._column(e) if axis == "C" else self._row(e)
-            place = None
-            if pattern is not None:
-                cover, past, end, turn, pids = pattern
-                symbol = letter(f"{'j' if axis == 'C' else 'i'}{len(self._places)}")
-                lanes = e.has(LANES[axis])
-                place = Place(symbol, axis, cover, past, end, turn, lanes, pids)
+            pattern = covered(e)
+            if pattern is None:
+                why = f"which {name}s these are is not known"
+                if e == LANES["C"]:
+                    why = "the first of several blocks; bind it as WHOLE if it is the only one"
+                raise NotRead(f"{name} {e}: {why}")
+            cover, past, end, turn, pids = pattern
+            symbol, lanes = letter(f"{name} {len(self._places)}"), e.has(LANES[axis])
+            place = Place(symbol, axis, cover, past, end, turn, lanes, pids)
             self._places[axis, e] = place
         place = self._places[axis, e]
-        name = "column" if axis == "C" else "row"
-        if place is None:
-            why = f"which {name}s these are is not known"
-            if e == LANES["C"]:
-                why = "the first of several blocks; bind it as WHOLE if it is the only one"
-            raise NotRead(f"{name} {e}: {why}")
         if place.loop not in (None, *self.active):
             raise NotRead(f"{name} {e} of a loop that has ended")
         return place
@@ -188,7 +185,7 @@ class Places:
 
     def found(self) -> list[Place]:
         """All places."""
-        return [place for place in self._places.values() if place]
+        return list(self._places.values())
 
     def _column(self, e):
         lane, block, tiles = LANES["C"], self.column_block, self.launch.column_tiles
@@ -225,7 +222,7 @@ class Places:
         lane, lanes = LANES["R"], e.has(LANES["R"])
         unit, tiles = S.One, M
         if lanes:
-            unit, tiles = self.row_block, self.launch.row_tiles
+            unit, tiles = self.row_block, ROW_TILES
             if e.coeff(lane, 1) != 1 or unit is None:
                 return None
             q = exact(e - lane, unit)
@@ -248,13 +245,11 @@ class Places:
             programs = self.launch.programs(axis)
             if s != 0 and (first, s, end) == (pid, programs, tiles):
                 return "own", lanes, M, turn, own
-            size = first.coeff(pid, 1)
-            if s == 1 and first == expand(pid * size) and kind == "programs":
-                inside = end == least(first + size, tiles)
-                if inside or end == expand(first + size):
-                    if self._covers(size, programs, tiles):
-                        return "own", lanes or not inside, M, turn, own
-        return None
+        share = self._share(first, end, tiles) if s == 1 else None
+        if share is None:
+            return None
+        axis, last = share
+        return "own", lanes or end != last, M, turn, frozenset({axis})
 
     def _unaligned(self, start):
         """Tiles that start at a program's first row, whatever that is: they end where the program's rows do."""
@@ -262,23 +257,30 @@ class Places:
         if len(turns) != 1:
             return None
         low, high, step = self.loops[turns[0]]
-        if step != self.row_block or start != expand(low + turns[0] * step):
+        if step != self.row_block or start != low + turns[0] * step:
             return None
-        for axis, kind in enumerate(self.launch.grid):
-            size = low.coeff(PIDS[axis], 1)
-            if kind != "programs" or low != expand(PIDS[axis] * size) or size == 0:
-                continue
-            end = least(low + size, M)
-            if high in (end, expand(low + size)):
-                if self._covers(size, self.launch.programs(axis), M):
-                    return "own", True, end, turns[0], frozenset({axis})
-        return None
+        share = self._share(low, high, M)
+        if share is None:
+            return None
+        axis, last = share
+        return "own", True, last, turns[0], frozenset({axis})
 
-    def _covers(self, size, programs, total):
-        """Whether the programs take everything, by the launcher's promise or by the kernel's own division."""
-        if size in self.launch.chunks:
-            words = "rows" if total == M else "tiles of rows"
-            promise = f"{programs} * {size} is at least the number of {words}"
-            self.assumed[promise] = None
-            return True
-        return size == CEILING(total, programs)
+    def _share(self, first, end, total):
+        """(an axis of the grid, where its program's share ends), where it has a size and all of them take everything.
+
+        The launcher promises that, or it is the kernel's own division.
+        """
+        for axis, kind in enumerate(self.launch.grid):
+            size, programs = first.coeff(PIDS[axis], 1), self.launch.programs(axis)
+            last = least(first + size, total)
+            own = kind == "programs" and first == expand(PIDS[axis] * size)
+            if not own or end not in (last, expand(first + size)):
+                continue
+            if size == CEILING(total, programs):
+                return axis, last
+            if size in self.launch.chunks:
+                words = "rows" if total == M else "tiles of rows"
+                promise = f"{programs} * {size} is at least the number of {words}"
+                self.assumed[promise] = None
+                return axis, last
+        return None

@@ -44,23 +44,23 @@ def propose(source: Source, kernel: str) -> tuple[dict, tuple]:
     backward = any(re.fullmatch(POINTERS["dy"], word) for word in plain.values())
     outputs = {"dx", "dw", "db"} if backward else {"y", "residual_out", "mean", "rstd"}
     binding: dict = {}
+    pointers = POINTERS.items()
     for name, word in plain.items():
         is_pointer = not re.search(rf"\b{name}: tl.constexpr", text)
-        tensors = [t for t, words in POINTERS.items() if re.fullmatch(words, word)]
-        values = [v for v, words in VALUES if re.fullmatch(words, word)]
-        if tensors and is_pointer:
-            kind = Out if tensors[0] in outputs else T
-            index = "p, j" if tensors[0] in ("dw", "db") else None
-            start = name.removesuffix("_ptr")
+        tensor = next((t for t, words in pointers if re.fullmatch(words, word)), None)
+        value = next((v for v, words in VALUES if re.fullmatch(words, word)), None)
+        if tensor is not None and is_pointer:
+            kind = Out if tensor in outputs else T
+            index = "p, j" if tensor in ("dw", "db") else None
+            start, stride = name.removesuffix("_ptr"), None
             pattern = rf"{start}_(row_)?stride|stride_{word}"
-            if tensors[0] not in ("mean", "rstd"):
+            if tensor not in ("mean", "rstd"):
                 pattern += "|(row_)?stride"
-            strides = [n for n in names if re.fullmatch(pattern, n)]
-            vector = tensors[0] in ("weight", "bias")
-            stride = strides[0] if strides and not vector else None
-            binding[name] = kind(tensors[0], index, stride)
-        elif values:
-            binding[name] = values[0]
+            if tensor not in ("weight", "bias"):
+                stride = next((n for n in names if re.fullmatch(pattern, n)), None)
+            binding[name] = kind(tensor, index, stride)
+        elif value is not None:
+            binding[name] = value
     swept = re.search(r"(?<!a)range\([^\n]*(BLOCK_(SIZE|N|C)|TILE_N|BD)", text)
     if swept:
         binding = {k: COLUMNS if v is WHOLE else v for k, v in binding.items()}

@@ -69,16 +69,16 @@ class Source:
         match node:
             case ast.FunctionDef(name=name):
                 self.functions.setdefault(name, []).append(node)
-            case ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                self._bind(name)
             case ast.Import():
                 for part in node.names:
                     first = part.name if part.asname else part.name.partition(".")[0]
                     self._imported(part.asname or first, first, 0)
+                return
             case ast.ImportFrom():
                 for part in node.names:
                     path = f"{node.module or ''}.{part.name}"
                     self._imported(part.asname or part.name, path, node.level)
+                return
             case (
                 ast.Assign(targets=[ast.Name(id=name)])
                 | ast.AnnAssign(target=ast.Name(id=name))
@@ -87,9 +87,7 @@ class Source:
                 return
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 self._bind(name)
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                self._bind(name)
-            case ast.ExceptHandler(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            case ast.AST(name=str(name)) | ast.MatchMapping(rest=str(name)):
                 self._bind(name)
         if not isinstance(node, DEFINITION | ast.comprehension):
             for part in ast.iter_child_nodes(node):

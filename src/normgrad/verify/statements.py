@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 
 from sympy import Expr, Symbol, expand, nan
@@ -12,8 +13,8 @@ from .binding import COLUMNS, ROWS, WHOLE, T
 from .calls import Calls
 from .expressions import Function
 from .sums import has_marker, marker_of
-from .syntax import Returned, Walker, bound_arguments, defaults_of, positional
-from .values import Dtype, Index, Mask, NotRead, Number, Pointer, Qualified
+from .syntax import Walker, bound_arguments, defaults_of, positional
+from .values import Index, NotRead, Number, Pointer
 
 SPEED = {
     "num_stages",
@@ -22,6 +23,7 @@ SPEED = {
     "flatten",
     "warp_specialize",
 }
+RANGES = ("builtins.range", "triton.language.range", "triton.language.static_range")
 DEEPEST, LONGEST = 20, 64
 
 
@@ -45,18 +47,17 @@ class Reader(Calls):
         """Refuses a binding that the text's own decorators contradict."""
         names, _ = parameters(self.source.function(kernel))
         for name, value, tuned in self.source.settings(kernel):
-            literal = isinstance(value, ast.Constant)
-            bound = name in self.launch.arguments
-            if name not in names or not literal and not bound:
-                continue
             promised = self.launch.arguments.get(name)
-            if promised in (ROWS, COLUMNS):
+            if name not in names or promised in (ROWS, COLUMNS):
                 continue
-            left_open = isinstance(promised, str | bool)
-            if promised is WHOLE:
-                left_open = not tuned
-            agrees = literal and promised == value.value
-            if not agrees and (literal or not left_open):
+            if isinstance(value, ast.Constant):
+                agrees = promised == value.value
+            elif promised is WHOLE:
+                agrees = not tuned
+            else:
+                bound = name in self.launch.arguments
+                agrees = not bound or isinstance(promised, str | bool)
+            if not agrees:
                 text = f"{ast.unparse(value)} by a decorator"
                 raise NotRead(f"{name} is {text}, and bound as {promised}")
 
@@ -66,35 +67,23 @@ class Reader(Calls):
         names, defaults = parameters(function)
         local = {name: self.argument(name, defaults.get(name)) for name in names}
         self._check_settings(kernel)
-        self.run(Function(self.source, function), local)
+        self.returned(guarded_rest(function.body), local)
         return self.memory.left()
 
     def inlined(self, function: Function, args, named):
         """What a function returns."""
-        line = self.line
         if self.depth == DEEPEST:
             raise NotRead("functions that call each other without end")
-        self.depth += 1
-        before, self.source = self.source, function.source
-        defaults = defaults_of(function.node.args)
-        defaults = {name: self.evaluate(node, {}) for name, node in defaults.items()}
-        self.source = before
-        local = bound_arguments(function.node.args, args, named, defaults)
-        value = self.run(function, local)
-        self.depth -= 1
-        self.line = line
-        return value
-
-    def run(self, function: Function, local: dict):
-        """Runs a function's body."""
-        before = self.source, self.inner
-        self.source, self.inner = function.source, 0
-        value = None
+        line, before = self.line, (self.source, self.depth, self.inner)
+        self.source, self.depth, self.inner = function.source, self.depth + 1, 0
         try:
-            self.execute(guarded_rest(function.node.body), local)
-        except Returned as returned:
-            value = returned.args[0]
-        self.source, self.inner = before
+            defaults = defaults_of(function.node.args)
+            defaults = {name: self.evaluate(e, {}) for name, e in defaults.items()}
+            local = bound_arguments(function.node.args, args, named, defaults)
+            value = self.returned(guarded_rest(function.node.body), local)
+        finally:
+            self.source, self.depth, self.inner = before
+        self.line = line
         return value
 
     # statements
@@ -121,10 +110,8 @@ class Reader(Calls):
     def read_If(self, node, local):
         """A branch: decided by the binding, by a dtype that changes nothing, or a guard of the rows."""
         test = self.evaluate(node.test, local)
-        if isinstance(test, Mask) and not test.axes:
-            holds = [self.places.below(*pair) for pair in test.below]
-            if None in holds and False not in holds and not node.orelse:
-                return self._guarded(node, test, local)
+        if self.varies(test) and not node.orelse:
+            return self._guarded(node, test, local)
         decided = self.decided(test)
         if decided is None:
             return self._either(node, local)
@@ -132,58 +119,52 @@ class Reader(Calls):
 
     def _either(self, node, local):
         """Both ways of a branch on a dtype, which may differ in dtypes alone."""
-        ways, memory = [dict(local), dict(local)], self.memory
-        before = {name: len(stores) for name, stores in memory.stores.items()}
+        ways, stores = [dict(local), dict(local)], self.memory.stores
+        before = sum(map(len, stores.values()))
         self.inner += 1
         for way, body in zip(ways, (node.body, node.orelse), strict=True):
             self.execute(body, way)
         self.inner -= 1
-        if before != {name: len(stores) for name, stores in memory.stores.items()}:
+        if sum(map(len, stores.values())) != before:
             raise NotRead("a store that depends on a dtype")
         local.clear()
         for name in ways[0].keys() & ways[1].keys():
-            first, second = ways[0][name], ways[1][name]
-            if first == second:
-                local[name] = first
-            elif isinstance(first, Dtype) and isinstance(second, Dtype):
-                local[name] = Dtype("")
+            if ways[0][name] == ways[1][name]:
+                local[name] = ways[0][name]
 
     def _guarded(self, node, mask, local):
         """`if row < M:` for an index that the launch does not decide: its stores are masked by it."""
-        before = dict(local)
+        before, after = dict(local), dict(local)
         self.memory.guards.append(mask.below)
         self.inner += 1
-        self.execute(node.body, local)
+        self.execute(node.body, after)
         self.inner -= 1
         self.memory.guards.pop()
-        for name, value in list(local.items()):
-            if name not in before:
+        for name, value in before.items():
+            if name not in after:
                 del local[name]
-            elif value is not before[name] and value != before[name]:
-                both = [value, before[name]]
+            elif after[name] is not value and after[name] != value:
+                del local[name]
+                both = [after[name], value]
                 if all(isinstance(v, Number) and v.complete for v in both):
                     local[name] = self.where(mask, *both)
-                else:
-                    del local[name]
 
     # loops
 
     def read_For(self, node, local):
         """A loop over a range: its body is run once, for any turn."""
-        call = node.iter
-        called = self.evaluate(call.func, local) if isinstance(call, ast.Call) else None
-        paths = ("triton.language.range", "triton.language.static_range")
-        path = called.path if isinstance(called, Qualified) else ""
-        if path not in ("builtins.range", *paths) or node.orelse:
+        match node:
+            case ast.For(ast.Name(counter), ast.Call(called, args, keywords), body, []):
+                called = self.evaluate(called, local)
+            case _:
+                called = None
+        if getattr(called, "path", "") not in RANGES:
             raise NotRead("a loop over what is no range")
-        if any(keyword.arg not in SPEED for keyword in call.keywords):
+        if any(keyword.arg not in SPEED for keyword in keywords):
             raise NotRead("a range with arguments that are not read")
-        if not isinstance(node.target, ast.Name) or not 1 <= len(call.args) <= 3:
-            raise NotRead("a range of this kind")
-        start = [] if len(call.args) > 1 else [ast.Constant(0)]
-        step = [] if len(call.args) > 2 else [ast.Constant(1)]
-        bounds = self._bounds((*start, *call.args, *step), local)
-        self.loop(node.body, node.target.id, bounds, local)
+        start = [ast.Constant(0)] * (len(args) == 1)
+        step = [ast.Constant(1)] * (len(args) < 3)
+        self.loop(body, counter, self._bounds([*start, *args, *step], local), local)
 
     def _bounds(self, parts, local):
         bounds = [self.evaluate(part, local) for part in parts]
@@ -241,9 +222,8 @@ class Reader(Calls):
         live = []
         for node in body:
             if isinstance(node, ast.For | ast.While):
-                inner = self._live(node.body, names, local)
-                fields = {**dict(ast.iter_fields(node)), "body": inner}
-                node = ast.copy_location(type(node)(**fields), node)
+                node = copy(node)
+                node.body = self._live(node.body, names, local)
             elif isinstance(node, ast.If) and not names_in(node.test) & names:
                 decided = None
                 with suppress(NotRead):  # the branch itself says so, if it is read
@@ -273,8 +253,7 @@ class Reader(Calls):
             if step is not None:
                 local[name] = self._moved(value, turn, step)
                 after[name] = self._moved(value, turn + 1, step)
-        for name in sorted(names & set(local) - set(after)):
-            value = local[name]
+                continue
             if isinstance(value, Index) and value.e.is_number and not value.axes:
                 value = self.number(value)
             if isinstance(value, Number):
@@ -286,44 +265,22 @@ class Reader(Calls):
         return after
 
     def _moved(self, value, turns, step):
-        if isinstance(value, Pointer) and value.edges:
-            offsets = tuple(Index(expand(turns * e)) for e in step)
-            return self.call_advance(value, offsets)
-        if isinstance(value, Pointer):
-            moved = replace(value.offset, e=expand(value.offset.e + turns * step))
-            return replace(value, offset=moved)
-        return replace(value, e=expand(value.e + turns * step))
+        if isinstance(step, tuple):
+            return self.call_advance(value, [Index(turns * part.e) for part in step])
+        return self.operate("Add", value, Index(turns * step.e))
 
     def _step(self, body, name, names, local):
         """How far a line such as `pointer += step` moves a pointer or a counter in each turn."""
-        value = local[name]
-        if not isinstance(value, Pointer | Index) or count_of(body, name) != 1:
+        counted = isinstance(local[name], Pointer | Index)
+        if not counted or list(stored(body)).count(name) != 1:
             return None
+        outside = {key: local[key] for key in local.keys() - names}
         for node in flat(body):
-            added = None
-            if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == name:
-                added = node.value if isinstance(node.op, ast.Add) else None
-            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
-                added = self._added(node.value, name)
-            if added is None or names_in(added) & names:
-                continue
-            step = self.evaluate(
-                added, {k: v for k, v in local.items() if k not in names}
-            )
-            if isinstance(step, tuple):
-                return tuple(part.e for part in step)
-            return step.e if isinstance(step, Index) and not step.axes else None
-        return None
-
-    @staticmethod
-    def _added(node, name):
-        """What is added, in `name + step` or `tl.advance(name, step)`."""
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            return node.right if ast.unparse(node.left) == name else None
-        if isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords:
-            advance = ast.unparse(node.func).endswith("advance")
-            if advance and ast.unparse(node.args[0]) == name:
-                return node.args[1]
+            added = added_to(name, node)
+            if added is not None and not names_in(added) & names:
+                step = self.evaluate(added, outside)
+                steady = isinstance(step, Index) and not step.axes
+                return step if steady or isinstance(step, tuple) else None
         return None
 
     def _leave(self, before, names, after, turn, turns, local):
@@ -354,20 +311,16 @@ def guarded_rest(body: list[ast.stmt]) -> list[ast.stmt]:
     """The statements with the rest after `if condition: return` under the opposite condition."""
     for position, node in enumerate(body):
         match node:
-            case ast.If(test=test, body=[ast.Return(value=None)], orelse=[]):
-                match test:
-                    case ast.Compare(ops=[operator]) if type(operator) in NEGATED:
-                        opposite = NEGATED[type(operator)]()
-                        test = ast.Compare(test.left, [opposite], test.comparators)
-                    case _:
-                        test = ast.UnaryOp(ast.Not(), test)
-                rest = guarded_rest(body[position + 1 :]) or [
-                    ast.Pass(lineno=node.lineno)
-                ]
-                return [
-                    *body[:position],
-                    ast.copy_location(ast.If(test, rest, []), node),
-                ]
+            case ast.If(
+                ast.Compare(left, [operator], right), [ast.Return(None)], []
+            ) if type(operator) in NEGATED:
+                test = ast.Compare(left, [NEGATED[type(operator)]()], right)
+            case ast.If(test, [ast.Return(None)], []):
+                test = ast.UnaryOp(ast.Not(), test)
+            case _:
+                continue
+        guard = ast.If(test, guarded_rest(body[position + 1 :]), [])
+        return [*body[:position], ast.copy_location(guard, node)]
     return body
 
 
@@ -380,12 +333,27 @@ def parameters(function: ast.FunctionDef) -> tuple[list[str], dict[str, ast.expr
     return positional(args) + named, defaults_of(args)
 
 
+def added_to(name: str, node: ast.stmt) -> ast.expr | None:
+    """The step of `name += step`, `name = name + step` and `name = tl.advance(name, step)`; None of all else."""
+    match node:
+        case ast.AugAssign(ast.Name(to), ast.Add(), step) if to == name:
+            return step
+        case ast.Assign([ast.Name(to)], ast.BinOp(ast.Name(start), ast.Add(), step)):
+            if to == start == name:
+                return step
+        case ast.Assign([ast.Name(to)], ast.Call(called, [ast.Name(start), step], [])):
+            if to == start == name and ast.unparse(called).endswith("advance"):
+                return step
+    return None
+
+
 def names_in(node: ast.AST) -> set[str]:
     """The names in an expression."""
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
-def _stored(body):
+def stored(body: list[ast.stmt]):
+    """The names that statements assign, as often as they do."""
     for node in body:
         for part in ast.walk(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
@@ -394,12 +362,7 @@ def _stored(body):
 
 def assigned(body: list[ast.stmt]) -> set[str]:
     """The names that statements assign."""
-    return set(_stored(body))
-
-
-def count_of(body: list[ast.stmt], name: str) -> int:
-    """How often statements assign a name."""
-    return list(_stored(body)).count(name)
+    return set(stored(body))
 
 
 def flat(body: list[ast.stmt]):

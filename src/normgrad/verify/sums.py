@@ -126,13 +126,12 @@ class Sums:
             return
         if operator == "Mult" and b.pending + tuple(b.share):
             a, b = b, a
-        if not self._factor(b, a):
+        axes = {p.place.axis for p in a.pending}
+        if a.share:
+            axes.add("R")
+        inside = axes & {*[p.axis for p in b.places], *b.axes}
+        if inside or not b.complete or has_marker(b):
             raise NotRead("a sum is used before it is complete")
-
-    def _factor(self, factor, value):
-        axes = {p.place.axis for p in value.pending} | ({"R"} if value.share else set())
-        outside = not axes & {p.axis for p in factor.places} | axes & set(factor.axes)
-        return outside and factor.complete and not has_marker(factor)
 
     # lanes
 
@@ -141,12 +140,12 @@ class Sums:
         axes = tuple("1" if a == axis else a for a in value.axes)
         if axis == "1":
             return value
-        if has_marker(value) and axis == "R":
-            raise NotRead("a sum over lanes of what a loop carries")
         if has_marker(value):
+            if axis == "R":
+                raise NotRead("a sum over lanes of what a loop carries")
             value = self.running.gathered(value)
-        if has_marker(value):
-            return replace(value, axes=axes)
+            if has_marker(value):
+                return replace(value, axes=axes)
         pending = [p for p in value.pending if p.place.axis == axis]
         place = value.place(axis)
         if pending:
@@ -217,7 +216,7 @@ class Sums:
     def added_up(self, name: str, start: Number, value: Number, marker: Symbol, turn):
         """What a loop leaves in a name that was `start` before it, if each turn leaves `value`."""
         parts = tuple(_without(part, marker) for part in value.parts)
-        if any("_before_" in str(s) for part in parts for s in part.free_symbols):
+        if held(*parts):
             raise NotRead(f"{name}: a turn of the loop does something else than add")
         if value.axes != start.axes:
             raise NotRead(f"{name} changes its shape in a loop")
@@ -240,12 +239,12 @@ class Sums:
     def joined(self, one: Number, another: Number) -> Number:
         """Two parts of one sum over columns, of tiles that follow each other."""
         one, another = self._as_pending(one), self._as_pending(another)
-        alike = one.axes == another.axes and not one.share and not another.share
-        if not alike or len(one.pending) != 1 or len(another.pending) != 1:
+        pending = (*one.pending, *another.pending)
+        alike = one.axes == another.axes and not one.share | another.share
+        alike &= len(one.pending) == 1 and "grid" not in [p.cover for p in pending]
+        if not alike or [p.place.axis for p in pending] != ["C", "C"]:
             raise NotRead("a sum that is not complete is added to something else")
-        (a,), (b,) = one.pending, another.pending
-        if {a.place.axis, b.place.axis} != {"C"} or "grid" in (a.cover, b.cover):
-            raise NotRead("a sum that is not complete is added to something else")
+        a, b = pending
         if expand(b.cover[0] - a.cover[1]) != 1:
             one, another, a, b = another, one, b, a
         if expand(b.cover[0] - a.cover[1]) != 1:
@@ -258,12 +257,11 @@ class Sums:
         same = rows is not nan and rows.xreplace(symbols) == another.parts[ROW]
         inside, column, row, corner = another.parts
         parts = another.parts if same else (inside, column, nan, nan)
-        others = {p for p in one.places | another.places if p.axis != "C"}
-        if len({p.axis for p in others}) < len(others):
+        places = {p for p in one.places | another.places if p.axis != "C"}
+        if len(places) > 1:
             raise NotRead("values of two different tiles meet in one lane")
-        places = frozenset(others | {b.place})
         pending = (Pending(b.place, (a.cover[0], b.cover[1])),)
-        return Number(parts, another.axes, places, pending)
+        return Number(parts, another.axes, frozenset(places | {b.place}), pending)
 
     def _as_pending(self, value):
         """A tile of columns as a part of a sum over them."""
@@ -286,11 +284,6 @@ def marker_of(name: str, turn: Symbol) -> Symbol:
     return Symbol(f"{name}_before_{turn}", real=True, commutative=True)
 
 
-def has_marker(*values: Number) -> bool:
-    """Whether one of the values holds what a loop carries."""
-    return any(
-        "_before_" in str(symbol)
-        for value in values
-        for part in value.parts
-        for symbol in part.free_symbols
-    )
+def has_marker(value: Number) -> bool:
+    """Whether a value holds what a loop carries."""
+    return bool(held(*value.parts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import Parameter, Signature
 from typing import Any
 
 from ..symbolic.patience import look
@@ -37,6 +38,14 @@ class Walker:
                 if reason.line is None:
                     reason.line = node.lineno
                 raise
+
+    def returned(self, body: Sequence[ast.stmt], names: Any) -> Any:
+        """What a function of these statements returns."""
+        try:
+            self.execute(body, names)
+        except Returned as result:
+            return result.args[0]
+        return None
 
     def evaluate(self, node: ast.expr, names: Any) -> Any:
         """The value of an expression."""
@@ -72,12 +81,13 @@ class Walker:
 
     def assign(self, target: ast.expr, value: Any, names: Any) -> None:
         """Give a name its value, or each name of a tuple."""
-        if isinstance(target, ast.Name):
-            names[target.id] = value
-        elif isinstance(target, ast.Tuple | ast.List):
-            self._unpack(target.elts, value, names)
-        else:
-            self.assign_part(target, value, names)
+        match target:
+            case ast.Name(id=name):
+                names[name] = value
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                self._unpack(targets, value, names)
+            case _:
+                self.assign_part(target, value, names)
 
     def assign_part(self, target, value, names):
         """Write a part of a value."""
@@ -158,21 +168,21 @@ def bound_arguments(
 
     Raises:  Wrong where the call does not fit
     """
-    names = positional(arguments)
     if arguments.kwarg:
         raise NotRead("a function with ** in its parameters")
-    values = dict(zip(names, args, strict=False))
-    if arguments.vararg:
-        values[arguments.vararg.arg] = tuple(args[len(names) :])
-    elif len(args) > len(names):
-        raise Wrong(f"{len(args)} arguments for {len(names)} parameters")
-    allowed = {a.arg for a in arguments.args + arguments.kwonlyargs}
-    for name, value in options.items():
-        if name not in allowed or name in values:
-            raise Wrong(f"the argument {name} does not fit")
-        values[name] = value
-    for name in [*names, *[a.arg for a in arguments.kwonlyargs]]:
-        if name not in values and name not in defaults:
-            raise Wrong(f"no value for the parameter {name}")
-        values.setdefault(name, defaults.get(name))
-    return values
+    parameters = []
+    for nodes, kind in (
+        (arguments.posonlyargs, Parameter.POSITIONAL_ONLY),
+        (arguments.args, Parameter.POSITIONAL_OR_KEYWORD),
+        ([arguments.vararg] * bool(arguments.vararg), Parameter.VAR_POSITIONAL),
+        (arguments.kwonlyargs, Parameter.KEYWORD_ONLY),
+    ):
+        for node in nodes:
+            default = defaults.get(node.arg, Parameter.empty)
+            parameters.append(Parameter(node.arg, kind, default=default))
+    try:
+        bound = Signature(parameters).bind(*args, **options)
+    except TypeError as reason:
+        raise Wrong(f"a call that does not fit: {reason}") from None
+    bound.apply_defaults()
+    return bound.arguments

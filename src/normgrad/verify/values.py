@@ -152,10 +152,10 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Qualified:
-    """A name of a library, such as triton.language.sum; bound: the value that it is a method of."""
+    """A name of a library, such as triton.language.sum; bound: (the value that it is a method of,)."""
 
     path: str
-    bound: object = field(default=None, compare=False)
+    bound: tuple = field(default=(), compare=False)
 
 
 def plain(e, axes=()) -> Number:

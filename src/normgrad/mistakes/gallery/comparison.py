@@ -11,7 +11,7 @@ from ... import numpy_ref
 from ...checks.backends import get
 from ...checks.cases import Case, cases, draw
 from ...checks.contract import check_values, reference
-from ...checks.tolerance import bounds
+from ...tolerance import bounds
 
 
 @dataclass(frozen=True)
