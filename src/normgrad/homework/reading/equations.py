@@ -112,7 +112,7 @@ def _of_y(parts, right, definitions):
     if over is None:
         return None, None
     (root, y), under, equations = over, _right_root(definitions), []
-    for factor in _factors(root, under):
+    for factor in _factors(root, y, under):
         own = root * sqrt(factor)
         text, findings = _of_root(own, under)
         e = y.xreplace({RSTD[i]: RSTD[i] / sqrt(factor)})
@@ -209,17 +209,20 @@ def _is_root(factor):
     return _opaque(factor) or isinstance(base, Sum) and power < 0
 
 
-def _factors(root, right):
-    """By what the square of a root is to be divided, so that one of the terms under it is that of the right one.
+def _factors(root, y, right):
+    """By what the square of a root may be divided: so that one of the terms under it is that of the right one.
 
-    Args:  right: the terms under the right root
+    Where it has no such terms, so that a number of y stands in the root.
+
+    Args:  y: with rstd for the root; right: the terms under the right root
     """
     square = _expanded(1 / root**2)
+    if _opaque(square):
+        return [S.One, *[term.coefficient**2 for term in _terms(y)]]
     factors = []
-    if not _opaque(square):
-        for term, own in product(_terms(square), right):
-            if term.product == own.product or term.sums == own.sums != ():
-                factors.append(cancel(term.coefficient / own.coefficient))
+    for term, own in product(_terms(square), right):
+        if term.product == own.product or term.sums == own.sums != ():
+            factors.append(cancel(term.coefficient / own.coefficient))
     return [*factors, S.One]
 
 
