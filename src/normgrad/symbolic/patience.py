@@ -41,10 +41,12 @@ def limited(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        _deadline.reset(token)
-        if alarmed:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        try:
+            if alarmed:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        finally:  # even where a last alarm rings in between
+            _deadline.reset(token)
 
 
 def _alarm_is_free():
