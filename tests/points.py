@@ -86,13 +86,16 @@ def loaded(program):
 
 
 def results(target, library, arguments):
-    """What a function returns, one after the other; arguments: {parameter: array}."""
+    """What a function returns, one after the other; arguments: arrays and numbers."""
     if library == "numpy":
-        return [np.asarray(v, float) for v in flat(target(**arguments))]
+        return [np.asarray(value, float) for value in flat(target(*arguments))]
     import torch
 
-    values = {name: torch.from_numpy(value.copy()) for name, value in arguments.items()}
-    return [value.detach().numpy() for value in flat(target(**values))]
+    values = [
+        torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value
+        for value in arguments
+    ]
+    return [value.detach().numpy() for value in flat(target(*values))]
 
 
 def apart(value, right):

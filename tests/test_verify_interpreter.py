@@ -5,18 +5,19 @@ import inspect
 
 import numpy as np
 import pytest
+from sympy import Symbol
 
 pytest.importorskip("triton")
 torch = pytest.importorskip("torch")
 
-from verify_kernels import HEAD, KERNELS  # noqa: E402
+from points import Point  # noqa: E402
+from verify_kernels import HEAD, KERNELS, PART  # noqa: E402
 
-from normgrad.symbolic import compile as code_of  # noqa: E402
+from normgrad.symbolic.symbols import i, j  # noqa: E402
 from normgrad.triton_kernels.interpreter import INTERPRETED  # noqa: E402
-from normgrad.verify import CHUNK, COLUMNS, ROWS, WHOLE, M, N, T, eps  # noqa: E402
-from normgrad.verify.definitions import OFFSET, TENSORS  # noqa: E402
+from normgrad.verify import CHUNK, COLUMNS, ROWS, WHOLE, M, N, T  # noqa: E402
+from normgrad.verify.definitions import entry  # noqa: E402
 
-NUMBERS = {eps: 0.3, OFFSET: 0.75}
 DIGITS = np.cbrt(np.finfo(np.float64).eps)  # a quotient of integers has 24 bits
 APART, OUTSIDE = 3, 777.0  # between two rows of a tensor, and what lies there
 
@@ -34,38 +35,16 @@ def loaded(text, path):
 class Run:
     """One launch: a kernel's arguments made from its binding, and what its outputs must be."""
 
-    def __init__(self, binding, grid, definitions, rows, columns, rng):
-        self.binding, self.definitions, self.rng = binding, definitions, rng
-        self.sizes = {M: rows, N: columns}
+    def __init__(self, binding, grid, definitions, rows, columns):
+        self.binding, self.definitions = binding, definitions
+        draw = np.random.default_rng(20261126)
+        self.point = Point((rows, columns), definitions.defs, draw)
+        self.sizes = self.point.sizes
         programs = 2 if CHUNK not in binding.values() else -(-rows // 2)
         counts = {"rows": rows, "row tiles": -(-rows // 4), "programs": programs}
         self.grid = counts.get(grid, -(-columns // 4))
         self.blocks = {WHOLE: 32, COLUMNS: 4, ROWS: 4, CHUNK: 2}
-        self.arrays, self.memory = {}, {}
-
-    def array(self, name):
-        """A tensor of the definitions: random, or computed by them."""
-        if name not in self.arrays:
-            base = TENSORS.get(name)
-            shape = (M, N) if base is None else base.shape
-            lines = [
-                h for h, _ in self.definitions.defs if getattr(h, "base", 0) == base
-            ]
-            if base is not None and lines:
-                self.arrays[name] = self.computed(lines[0])
-            else:
-                sizes = [self.sizes[size] for size in shape]
-                self.arrays[name] = self.rng.standard_normal(sizes)
-        return self.arrays[name]
-
-    def computed(self, head):
-        """The value of a definition."""
-        function = code_of(self.definitions.defs, [head])
-        numbers = {str(symbol): n for symbol, n in {**NUMBERS, **self.sizes}.items()}
-        names = inspect.signature(function).parameters
-        return function(
-            **{n: numbers[n] if n in numbers else self.array(n) for n in names}
-        )[0]
+        self.memory = {}
 
     def argument(self, name):
         """An argument of the kernel."""
@@ -76,7 +55,9 @@ class Run:
             return self.sizes[N] + APART  # a stride
         if isinstance(bound, str):
             return self.blocks[bound]
-        return {**NUMBERS, **self.sizes}.get(bound, bound)
+        if bound in self.sizes:
+            return self.sizes[bound]
+        return self.point.tensor(bound) if isinstance(bound, Symbol) else bound
 
     def pointer(self, name, bound):
         """Memory with a tensor's rows apart from each other, and marks between and around them."""
@@ -88,7 +69,9 @@ class Run:
         memory = torch.full((shape[0] * stride + 2 * 64,), OUTSIDE, dtype=torch.float64)
         view = torch.as_strided(memory, shape, (stride, 1), 64)
         if bound.before:
-            view.copy_(torch.from_numpy(self.array(bound.before)).reshape(shape))
+            before = bound.before
+            head = PART[i, j] if before == "part" else entry(before)
+            view.copy_(torch.from_numpy(self.point.tensor(head)).reshape(shape))
         elif name == "dw" and "p" not in bound.letters:
             view.zero_()  # what atomic additions start from
         self.memory[name] = memory, view
@@ -98,7 +81,7 @@ class Run:
         """That an output is what the definitions say, and that nothing around it was written."""
         memory, view = self.memory[name]
         stored = view.numpy().sum(0) if "p" in bound.letters else view.numpy()
-        defined = self.computed(self.definitions.outputs[bound.after])
+        defined = self.point.tensor(self.definitions.outputs[bound.after])
         error = np.abs(stored.reshape(defined.shape) - defined)
         assert (error <= DIGITS * (1 + np.abs(defined))).all(), name
         view.fill_(OUTSIDE)
@@ -114,8 +97,7 @@ class Run:
 def test_proved_kernels_store_what_is_defined(name, rows, columns, tmp_path):
     text, binding, grid, definitions = KERNELS[name]
     kernel = loaded(HEAD + text, tmp_path / f"kernel_{abs(hash(name))}.py")
-    rng = np.random.default_rng(20261126)
-    run = Run(binding, grid, definitions, rows, columns, rng)
+    run = Run(binding, grid, definitions, rows, columns)
     names = inspect.signature(kernel.fn).parameters
     kernel[(run.grid,)](**{name: run.argument(name) for name in names})
     for output, bound in binding.items():
