@@ -1,6 +1,5 @@
 """The values of definitions, and of what a program was read as, at one size: beside what the program returns."""
 
-import ast
 from itertools import count, product
 
 import numpy as np
@@ -75,14 +74,6 @@ def _from_1(entries):
     """Entries whose indices count from 1."""
     shape = np.shape(entries)
     return np.pad(entries, [(1, 0)] * len(shape)) if shape else entries
-
-
-def loaded(program):
-    """The last function of a text."""
-    names = {"__name__": "program"}
-    exec(compile(program, "program", "exec"), names)
-    last = [n.name for n in ast.parse(program).body if hasattr(n, "name")]
-    return names[last[-1]]
 
 
 def results(target, library, arguments):
