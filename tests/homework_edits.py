@@ -12,13 +12,13 @@ import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 from homework_operators import OPERATORS
 from homework_solutions import of_source
 from points import Point, results
-from sympy import SympifyError, sympify
+from sympy import Abs, SympifyError, sqrt, sympify
 
 import normgrad.homework as hw
 from normgrad.homework import solutions
@@ -34,8 +34,10 @@ from normgrad.homework.reading.operators import NEAR
 from normgrad.homework.sandbox.student import Local
 from normgrad.homework.task import Draw, find
 from normgrad.symbolic import Defs, tensor
-from normgrad.symbolic.symbols import M, N, i, j
+from normgrad.symbolic.symbols import M, N, eps, i, j
 from normgrad.verify import norm, verify
+from normgrad.verify.definitions import at as entries
+from normgrad.verify.definitions import columns, rows
 from normgrad.verify.programs import gradient_of, input_of
 
 TASKS = ("rmsnorm-forward", "rmsnorm-backward", "layernorm-backward")
@@ -193,6 +195,20 @@ def read_edits(task_name, most, seed=0):
     return readings
 
 
+def sum_of(e, axis=1):
+    """The sums of an equation."""
+    return (rows, columns)[axis](e)
+
+
+def mean_of(e, axis=1):
+    """The means of an equation."""
+    return sum_of(e, axis) / (M, N)[axis]
+
+
+WORDS = vars(entries) | {"M": M, "N": N, "eps": eps, "sqrt": sqrt, "Abs": Abs}
+WORDS |= {"q": entries.x_hat / entries.rstd, "sum_of": sum_of, "mean_of": mean_of}
+
+
 class Subject:
     """A right program: its edits, and what is read of each."""
 
@@ -219,8 +235,13 @@ class Subject:
         sides = self.sides(text)
         for output, shown in equations(edited.said):
             for side, numbers in self.shown(shown, *sides[output]):
-                value = self.evaluated(side, numbers.shape)
-                if value is not None and not self.near(value, numbers, *sides[output]):
+                e = self.parsed(side)
+                if e is None:
+                    continue
+                letters = dict(zip(self.point.sizes.values(), (i, j), strict=True))
+                axes = [letters[size] for size in numbers.shape if size > 1]
+                value = self.point.value(e, axes)
+                if not self.near(value, numbers, *sides[output]):
                     edited.false.append(side)
 
 
@@ -275,34 +296,18 @@ class Norms(Subject):
         """What an equation shows, each with its numbers."""
         return (shown.implemented, own), (shown.right, right)
 
-    def evaluated(self, equation, shape):
-        """The right side of an equation, as numbers; None where it is in other words than these."""
-
-        def reduced(reduce, value, axis=1):
-            value = np.broadcast_to(value, self.sizes)
-            return reduce(value, axis=axis, keepdims=True)
-
+    def parsed(self, equation):
+        """The right side of an equation in i and j; None where it is in other words than these."""
         equation = re.sub(r"\b(sum|mean)\(", r"\1_of(", equation)
         text, _, root = equation.partition(" = ")[2].partition(", rstd = ")
-        space = dict(zip("MN", self.sizes, strict=True), sqrt=np.sqrt, Abs=np.abs)
-        space |= {f"{f.__name__}_of": partial(reduced, f) for f in (np.sum, np.mean)}
-        for name in {"x_hat", "rstd", *re.findall(r"\w+", equation)}:
-            if input_of(name, name):
-                value = self.value(name)
-                is_column = np.shape(value) == self.sizes[:1]
-                space[name] = value[:, None] if is_column else value
-        space["q"] = space["x_hat"] / space["rstd"]
+        space = dict(WORDS)
         try:
             if root:
                 space["rstd"] = eval(root, {}, space)
                 space["x_hat"] = space["q"] * space["rstd"]
-            value = np.asarray(eval(text, {}, space))
+            return sympify(eval(text, {}, space))
         except (NameError, SyntaxError, TypeError):
             return None
-        if len(shape) == 2 or not value.ndim:
-            return np.broadcast_to(value, shape)
-        axis = 1 - value.shape.index(max(value.shape))
-        return np.broadcast_to(value.squeeze(axis), shape)
 
 
 class Functions(Norms):
@@ -438,20 +443,23 @@ class Own(Subject):
         _, _, implemented = shown.implemented.partition(" = ")
         return (implemented, own), (difference, own - right)
 
-    def evaluated(self, text, shape):
-        """The values of an expression in the indices i and j; None for other words."""
+    def parsed(self, text):
+        """An expression in the indices i and j; None for other words."""
         (sizes,) = {array.shape for array in self.values.values() if array.ndim == 2}
-        axes = dict(zip(sizes, ((M, i), (N, j)), strict=True))
-        point = Point(sizes, Defs(), None)
-        point.values |= self.values
+        self.point = Point(sizes, Defs(), None)
+        self.point.values |= self.values
+        axes = dict(zip(sizes, (M, N), strict=True))
         space = {"M": M, "N": N, "i": i, "j": j}
         for name, array in self.values.items():
-            space[name] = tensor(name, *(axes[size][0] for size in array.shape))
+            space[name] = tensor(
+                name, *(axes[size] for size in array.shape if size > 1)
+            )
         try:
             e = sympify(text, space)
-            return point.value(e, [axes[size][1] for size in shape])
-        except (AttributeError, SympifyError, TypeError):  # no name of these
+        except (AttributeError, SympifyError, TypeError):
             return None
+        names = {symbol.name for symbol in e.free_symbols if symbol.is_Symbol}
+        return e if names <= {*space} else None
 
 
 def changed(text, diagnosis):

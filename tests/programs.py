@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from homework_solutions import of_source
 from sympy import S, sqrt, tanh
 
+from normgrad.mistakes.edits import edited
 from normgrad.symbolic import Defs
 from normgrad.symbolic.symbols import eps
 from normgrad.verify import (
@@ -61,14 +62,7 @@ class Program:
 
     def edited(self, *edits: tuple[str, str], **changes) -> Program:
         """The program after each edit (old, new), of a text that it has once; changes: of its other fields."""
-        text = self.text
-        for old, new in edits:
-            if text.count(old) != 1:
-                raise ValueError(
-                    f"edits: got {old!r}, which the text has {text.count(old)} times, needs once"
-                )
-            text = text.replace(old, new)
-        return replace(self, text=text, **changes)
+        return replace(self, text=edited(self.text, edits, "program"), **changes)
 
     def below(self, function: str) -> Program:
         """The program below a function of its module."""

@@ -18,6 +18,7 @@ from wrong_solutions import wrong
 
 from normgrad.homework import solutions
 from normgrad.homework.task import homeworks
+from normgrad.mistakes.edits import edited
 from normgrad.symbolic.symbols import M, N, i, j, k, p
 from normgrad.verify import Out, T, eps, library, verify
 from normgrad.verify.definitions import norm
@@ -294,19 +295,11 @@ def double(function):
 
 @pytest.mark.parametrize("edit", HIDDEN, ids=[new for _, new in HIDDEN])
 def test_a_function_that_is_wrong_somewhere_is_not_proved(edit):
-    old, new = edit
-    source = text_of(right.vectorized)
-    assert source.count(old) == 1
-    text = source.replace("\n\n\n", f"\n\n\n{STATE}", 1).replace(old, new)
+    text = edited(text_of(right.vectorized), [edit], "program")
+    text = text.replace("\n\n\n", f"\n\n\n{STATE}", 1)
     compile(text, "program", "exec")
     verdict = verify_function(text, LAYER, outputs=GRADIENTS)
     assert verdict.kind in UNPROVED, verdict
-
-
-def test_what_an_import_of_everything_may_change_is_not_read():
-    text = text_of(right.vectorized) + "\n\nfrom other import *\n"
-    verdict = verify_function(text, LAYER, outputs=GRADIENTS, name="vectorized")
-    assert verdict.kind == NOT_READ, verdict
 
 
 @pytest.mark.parametrize("edit", [None, *right.CUT])
@@ -469,10 +462,7 @@ WRONG_TORCH = [
 
 @pytest.mark.parametrize("edit", WRONG_TORCH, ids=[edit[-1] for edit in WRONG_TORCH])
 def test_a_wrong_autograd_function_is_not_proved(edit):
-    text = TORCH
-    for old, new in zip(edit[::2], edit[1::2], strict=True):
-        assert text.count(old) == 1
-        text = text.replace(old, new)
+    text = edited(TORCH, zip(edit[::2], edit[1::2], strict=True), "program")
     for definitions in (RMS, None):
         verdict = verify_function(text, definitions)
         assert verdict.kind in UNPROVED, verdict
@@ -725,14 +715,18 @@ def test_no_wrong_solution_of_homework_is_proved(homework):
         assert (verdict.kind == PROVED) == right_in_reals, (mistake.name, verdict)
 
 
-def test_what_torch_does_not_differentiate_again_is_read():
-    static = "    @staticmethod\n    def backward"
-    once = "    @torch.autograd.function.once_differentiable\n    def backward"
-    text = TORCH.replace(static, static.replace("    def backward", once))
-    assert verify_function(text, RMS).kind == PROVED
-    wdy = "wdy = dy * weight"
-    text = TORCH.replace(wdy, f"with torch.no_grad():\n            {wdy}")
-    assert verify_function(text, RMS).kind == PROVED
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "def backward",
+            "@torch.autograd.function.once_differentiable\n    def backward",
+        ),
+        ("wdy = dy * weight", "with torch.no_grad():\n            wdy = dy * weight"),
+    ],
+)
+def test_what_torch_does_not_differentiate_again_is_read(old, new):
+    assert verify_function(TORCH.replace(old, new), RMS).kind == PROVED
 
 
 EPS = 1e-5
@@ -792,18 +786,10 @@ def test_a_source_that_changed_is_not_read(tmp_path, monkeypatch):
     ],
 )
 def test_the_difference_is_said_in_the_names_of_the_field(old, new, difference):
-    source = text_of(right.vectorized)
-    assert source.count(old) == 1
-    verdict = verify_function(source.replace(old, new), LAYER, outputs=GRADIENTS)
+    text = edited(text_of(right.vectorized), [(old, new)], "program")
+    verdict = verify_function(text, LAYER, outputs=GRADIENTS)
     assert f"stored - defined = {difference}\n" in str(verdict)
     assert verdict.outputs["dw"].kind == PROVED
-
-
-def test_arrays_of_one_library_are_not_mixed_with_those_of_the_other():
-    text = "import torch\n\n\ndef f(dy):\n    return dy.sum(0) + 0 * torch.zeros(1)\n"
-    assert verify_function(text, LAYER, outputs=("db",)).kind == PROVED
-    verdict = verify_function(text, LAYER, outputs=("db",), library="numpy")
-    assert verdict.kind == NOT_READ
 
 
 def test_the_line_that_is_not_read_is_named():
@@ -858,15 +844,31 @@ def of_its_own_eps(x, weight):
 """
 
 
-def test_a_dict_takes_a_new_key():
-    text = "def f(dy):\n    out = {}\n    out['db'] = dy.sum(0)\n    return out"
-    assert verify_function(text, LAYER).kind == PROVED
+OF_TORCH = "import torch\n\n\ndef f(dy):\n    return dy.sum(0) + 0 * torch.zeros(1)"
+DELETED = "import numpy as np\nONE = 1\ndef db(dy):\n    {}\n    return dy.sum(0)"
+OF_ONE_LINE = [
+    (
+        "def f(dy):\n    out = {}\n    out['db'] = dy.sum(0)\n    return out",
+        None,
+        PROVED,
+    ),
+    (DELETED.format("del ONE"), None, NOT_READ),
+    (DELETED.format("a = dy\n    del a\n    a"), None, NOT_READ),
+    (
+        "import numpy as np\ndef f(dy):\n    return np.sum(dy, 0)\nfrom other import *",
+        None,
+        NOT_READ,
+    ),
+    # arrays of one library are not mixed with those of the other
+    (OF_TORCH, None, PROVED),
+    (OF_TORCH, "numpy", NOT_READ),
+]
 
 
-@pytest.mark.parametrize("lines", ["del ONE", "a = x\n    del a\n    a"])
-def test_a_deleted_name_has_no_value(lines):
-    text = f"import numpy as np\nONE = 1\ndef y(x):\n    {lines}\n    return x"
-    assert verify_function(text, RMS, outputs=("y",)).kind == NOT_READ
+@pytest.mark.parametrize(("text", "library", "kind"), OF_ONE_LINE)
+def test_a_gradient_of_one_line(text, library, kind):
+    verdict = verify_function(text, LAYER, outputs=("db",), library=library)
+    assert verdict.kind == kind, verdict
 
 
 def test_the_norms_of_torch_are_their_definitions(torch):

@@ -11,15 +11,9 @@ from normgrad.symbolic.derivations import family
 from normgrad.symbolic.symbols import N, eps, i, j
 from normgrad.verify.definitions import GATES, LOSS, OFFSET, entry, norm
 from normgrad.verify.package import PIECES, Case
+from normgrad.verify.programs import GRADIENT
 
 FULL = dict(residual=True, bias=True, weight_offset=OFFSET, dresidual_out=True)
-GRADIENTS = {
-    "dx": "x",
-    "dresidual": "residual",
-    "dw": "weight",
-    "db": "bias",
-    "dgate": "gate",
-}
 
 
 @pytest.mark.parametrize("options", [FULL, dict(weight=False)], ids=["full", "plain"])
@@ -40,7 +34,7 @@ def test_gradients_are_derivatives_of_the_loss(
     defined = norm(
         center=center, reduce=reduce, placement=placement, gate=gate, **options
     )
-    for gradient, name in GRADIENTS.items():
+    for name, gradient in GRADIENT.items():
         head = defined.outputs[gradient]
         if defined.defs.unfold(defined.defs.line(LOSS)[1]).has(entry(name).base):
             assert prove(Partial(LOSS, entry(name)), head, defined.defs)
