@@ -248,7 +248,7 @@ class Subject:
 class Norms(Subject):
     """The solutions of homeworks 2 and 3."""
 
-    sizes = (4, 6)
+    sizes, library = (4, 6), "numpy"
     beside = ()  # functions that are edited beside the task's
     definitions = property(lambda self: norm(**self.task.reads.norm))
 
@@ -271,7 +271,7 @@ class Norms(Subject):
         return dict(zip(self.task.oracle.results, outputs, strict=True))
 
     def run(self, target, values):
-        return results(target, "numpy", values)
+        return results(target, self.library, values)
 
     def sides(self, text):
         """{output: (its numbers, the right ones)}."""
@@ -343,14 +343,11 @@ def launch_of(task_name):
 class Kernels(Norms):
     """The kernels of homework 4: run by Triton's interpreter, and read with the binding that one launch tells."""
 
-    sizes = (5, 6)
+    sizes, library = (5, 6), "torch"
     definitions = property(lambda self: norm(**kernels.NORM))
 
     def texts(self):
         return edited_texts(self.solution, {KERNELS[self.task.name]}, KERNEL_NAMES)
-
-    def run(self, target, values):
-        return results(target, "torch", values)
 
     def wrong(self, text):
         names = super().wrong(text)
@@ -382,17 +379,14 @@ class Own(Subject):
     def texts(self):
         functions, texts = {}, []
         for node in ast.walk(ast.parse(self.source)):
-            if isinstance(node, ast.FunctionDef) and node.name not in (
-                "inputs",
-                "degenerate",
-            ):
-                functions[node.name] = {
-                    name.id for name in ast.walk(node) if isinstance(name, ast.Name)
-                }
-                functions[node.name] |= {argument.arg for argument in node.args.args}
+            if isinstance(node, ast.FunctionDef):
+                parts = ast.walk(node)
+                names = {part.id for part in parts if isinstance(part, ast.Name)}
+                functions[node.name] = names | {part.arg for part in node.args.args}
         for name, names in functions.items():
-            names = sorted(names - {"np", "Operator", "torch", *functions, "inputs"})
-            texts += edited_texts(self.source, {name}, names)
+            if name not in ("inputs", "degenerate"):
+                names = sorted(names - {"np", "Operator", "torch", *functions})
+                texts += edited_texts(self.source, {name}, names)
         return texts
 
     def sides(self, text):

@@ -1,6 +1,5 @@
 """What verify proves is so when it is run in Triton's interpreter, against NumPy code of the definitions."""
 
-import importlib.util
 import inspect
 
 import numpy as np
@@ -10,6 +9,7 @@ from sympy import Symbol
 pytest.importorskip("triton")
 torch = pytest.importorskip("torch")
 
+from homework_solutions import of_source  # noqa: E402
 from points import Point  # noqa: E402
 from verify_kernels import HEAD, KERNELS, PART  # noqa: E402
 
@@ -20,16 +20,6 @@ from normgrad.verify.definitions import entry  # noqa: E402
 
 DIGITS = np.cbrt(np.finfo(np.float64).eps)  # a quotient of integers has 24 bits
 APART, OUTSIDE = 3, 777.0  # between two rows of a tensor, and what lies there
-
-
-def loaded(text, path):
-    """The kernel of a text, as Triton has it."""
-    text = text.replace("extra.libdevice", "math").replace("float32", "float64")
-    path.write_text(text.replace(" rsqrt(", " tl.rsqrt("))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.kernel
 
 
 class Run:
@@ -94,9 +84,11 @@ class Run:
 @pytest.mark.skipif(not INTERPRETED, reason="Triton was imported to compile")
 @pytest.mark.parametrize(("rows", "columns"), [(5, 6), (7, 13), (1, 3)])
 @pytest.mark.parametrize("name", KERNELS)
-def test_proved_kernels_store_what_is_defined(name, rows, columns, tmp_path):
+def test_proved_kernels_store_what_is_defined(name, rows, columns):
     text, binding, grid, definitions = KERNELS[name]
-    kernel = loaded(HEAD + text, tmp_path / f"kernel_{abs(hash(name))}.py")
+    text = f"{HEAD}{text}".replace(" rsqrt(", " tl.rsqrt(")
+    text = text.replace("extra.libdevice", "math").replace("float32", "float64")
+    kernel = of_source(text)["kernel"]
     run = Run(binding, grid, definitions, rows, columns)
     names = inspect.signature(kernel.fn).parameters
     kernel[(run.grid,)](**{name: run.argument(name) for name in names})

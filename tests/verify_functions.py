@@ -50,46 +50,6 @@ def rms_forward_in_loops(x, weight, eps):
     return y, rstd
 
 
-def torch_function():
-    """A right autograd Function; torch is imported here."""
-    import torch
-
-    class LayerNorm(torch.autograd.Function):
-        @staticmethod
-        def forward(x, weight, bias, eps):
-            var, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)
-            return torch.addcmul(
-                bias.expand_as(x),
-                (x - mean) / (var + eps).sqrt(),
-                weight.expand(x.shape),
-            )
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            x, weight, _, ctx.eps = inputs
-            ctx.save_for_backward(weight, x)
-
-        @staticmethod
-        def backward(ctx, dy):
-            weight, x = ctx.saved_tensors
-            m, n = x.size()
-            q = x - x.mean(1).unsqueeze(1)
-            norm = torch.linalg.vector_norm(q, dim=1, keepdim=True)
-            rstd = (norm.square() / n + ctx.eps).rsqrt()
-            wdy = dy.mul(weight)
-            c1 = rstd * q.mul(wdy).sum(1).view(m, 1) / n
-            dx = wdy.sub(wdy.mean(1, True)).addcmul(q * rstd, c1, value=-1) * rstd
-            needed = ctx.needs_input_grad[2]
-            return (
-                dx,
-                torch.einsum("ij,ij->j", dy, q * rstd),
-                dy.sum(0) if needed else None,
-                None,
-            )
-
-    return LayerNorm
-
-
 def layer_norm_in_loops(x, weight, bias, eps, y, mean, rstd):
     M, N = x.shape
     for i in range(M):
