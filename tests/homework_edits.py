@@ -45,6 +45,7 @@ KERNELS = {"addnorm-forward": "forward_kernel", "addnorm-backward": "backward_ke
 NAMES = ("x_hat", "wdy", "dy", "x", "weight", "rstd", "c1", "c2", "mean")
 KERNEL_NAMES = (*NAMES, "residual", "p", "q", "bias", "stream", "dx", "y", "N", "M")
 OPERATIONS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+REDUCTIONS = {"mean": "sum", "sum": "mean"}
 PATIENCE = 60  # seconds of a stage, on a machine that is busy
 # What tells a kernel's addresses: their edits are not of the mathematics.
 CHANGE = " is right with one change"
@@ -112,9 +113,8 @@ def edits(node, names=NAMES):
             yield part, part.left
             if not isinstance(part.op, ast.Sub):
                 yield part, part.right
-        if isinstance(part, ast.Attribute) and part.attr in ("mean", "sum"):
-            name = {"mean": "sum", "sum": "mean"}[part.attr]
-            yield part, ast.Attribute(part.value, name, part.ctx)
+        if isinstance(part, ast.Attribute) and part.attr in REDUCTIONS:
+            yield part, ast.Attribute(part.value, REDUCTIONS[part.attr], part.ctx)
         if isinstance(part, ast.Call) and part.args:
             for axis in (0, None):
                 if ast.unparse(part.args[0]) == "-1":
@@ -391,7 +391,7 @@ class Own(Subject):
 
     def sides(self, text):
         """{gradient: (of backward, of forward by differences of four points)}."""
-        operator, draw = of_source(text)["Operator"], np.random.default_rng(1)
+        operator = of_source(text)["Operator"]
         inputs = operator.inputs(np.random.default_rng(0))
         arrays = {name: np.asarray(value) for name, value in inputs.items()}
         library = "torch" if "import torch" in self.source else "numpy"
@@ -399,7 +399,7 @@ class Own(Subject):
         def forward(arrays):
             return results(operator.forward, library, arrays.values())[0]
 
-        dy = draw.standard_normal(forward(arrays).shape)
+        dy = np.random.default_rng(1).standard_normal(forward(arrays).shape)
         self.values = arrays | {"dy": dy}
         gradients = results(operator.backward, library, (dy, *arrays.values()))
         sides = {}
@@ -458,10 +458,8 @@ class Own(Subject):
 
 def changed(text, diagnosis):
     """The texts with the change, for each line that has the same words."""
-    parts = text.split(diagnosis.implemented)
-    for at in range(1, len(parts)):
-        sides = (diagnosis.implemented.join(part) for part in (parts[:at], parts[at:]))
-        yield diagnosis.right.join(sides)
+    for match in re.finditer(re.escape(diagnosis.implemented), text):
+        yield text[: match.start()] + diagnosis.right + text[match.end() :]
 
 
 OWN = (*OPERATORS, "group norm")

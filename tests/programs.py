@@ -51,14 +51,13 @@ Y, RSTD, GRADIENTS = dict(y="y"), dict(rstd="rstd"), dict(dx="dx", dw="dw")
 class Program:
     """A kernel as text, and what it is to store.
 
-    Args:  text: its module; outputs: {argument: the definition that it is to hold}, of one that held another: InOut
-           language: "triton" or "loops"
+    Args:  text: its module, of a Triton kernel or of loops
+           outputs: {argument: the definition that it is to hold}, of one that held another: InOut
     """
 
     text: str
     outputs: dict
     defs: Defs
-    language: str = "triton"
 
     def edited(self, *edits: tuple[str, str], **changes) -> Program:
         """The program after each edit (old, new), of a text that it has once; changes: of its other fields."""
@@ -71,7 +70,7 @@ class Program:
     def verdict(self):
         """The Verdict of its reader."""
         names = re.search(r"def kernel\((.*)\)", self.text)[1].split(", ")
-        binding, helpers = {}, {}
+        binding, helpers, is_triton = {}, {}, "tl." in self.text
         for name in names:
             tensor = name.removesuffix("_ptr")
             output = self.outputs.get(tensor)
@@ -83,10 +82,10 @@ class Program:
                 binding[name] = Out(output)
             elif output:
                 binding[name] = InOut(tensor, then=output)
-            elif self.language == "loops" or tensor != name:
+            elif tensor != name or not is_triton:
                 binding[name] = T(tensor)
         definitions = Norm(self.defs, {o: entry(o) for o in self.outputs.values()})
-        if self.language == "loops":
+        if not is_triton:
             kernel = of_source(f"import numpy as np\n{self.text}")["kernel"]
             return verify(kernel, binding, definitions)
         grid = "programs" if "M" in names else "rows"
@@ -227,7 +226,6 @@ def kernel(program, programs, x, weight, y, eps):
 """,
     Y,
     RMS,
-    "loops",
 )
 LOOP_COPY = Program(
     """
@@ -240,7 +238,6 @@ def kernel(program, programs, x, y):
 """,
     Y,
     IDENTITY,
-    "loops",
 )
 LOOP_CLAMP = Program(
     """
@@ -255,7 +252,6 @@ def kernel(program, programs, x, rstd, eps):
 """,
     RSTD,
     CLAMPED,
-    "loops",
 )
 LOOP_BACKWARD = Program(
     """
@@ -271,7 +267,6 @@ def kernel(program, programs, dy, x, weight, rstd, dx, dw):
 """,
     GRADIENTS,
     RMS,
-    "loops",
 )
 
 LOOP_BACKWARD_ALONE = LOOP_BACKWARD.edited(
@@ -330,7 +325,6 @@ def kernel(program, programs, x, rstd, y):
 """,
     dict(rstd="c1", y="y"),
     defined(c1=SQUARES, y=at.x * rows(SQUARES)),
-    "loops",
 )
 NAN = 'float("nan")'
 # {what is wrong: the program}: a kernel that computes something else, and none of them may be proved.

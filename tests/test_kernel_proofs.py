@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 from copies import listed, plain_python
 from machine_mutants import machine_mutants, statement_at
+from verify_kernels import SUM
 
 from normgrad.mistakes import mutants
 from normgrad.spec import PLACED, PLACEMENTS
-from normgrad.symbolic import Defs
 from normgrad.symbolic.derivations import family
-from normgrad.symbolic.notation import tensor, total
-from normgrad.symbolic.symbols import M, N, eps, j
-from normgrad.verify import COLUMNS, ROWS, Norm, Out, T, api, verify
+from normgrad.symbolic.symbols import M, N, eps
+from normgrad.verify import COLUMNS, ROWS, Out, T, api, verify
 from normgrad.verify.binding import LIMIT, PROGRAM, PROGRAM_COUNT, PROGRAMS, Filled
 from normgrad.verify.package import (
     FOLDER,
@@ -26,6 +25,7 @@ from normgrad.verify.package import (
     KERNELS,
     NAMES,
     PIECES,
+    ROUNDING,
     Case,
     prove_kernels,
     verify_kernel,
@@ -142,28 +142,25 @@ def test_every_kernel_in_loops_stores_what_is_defined(name, case):
     )
 
 
-def summed(name):
-    defs, total_of = Defs(), tensor("total", N)
-    defs[total_of[j]] = total(M, lambda r: tensor(name, M, N)[r, j])
-    return Norm(defs, {"total": total_of[j]})
-
-
 @pytest.mark.parametrize(("which", "output"), [(0, "first"), (1, "second")])
 def test_the_reduction_adds_the_partial_sums_of_all_programs(which, output):
-    partial = f"{output}_partial"
-    binding = {f"{partial}_ptr": T(partial, "i, j"), f"{output}_ptr": Out("total", "j")}
-    second = {"second_ptr": T("second", "j")} if which == 0 else {}
-    binding |= second | {"programs": M, "N": N, "ROWS": ROWS, "BLOCK": COLUMNS}
-    helpers = {"cast(value, DTYPE)": "value"}
+    binding = {
+        f"{output}_partial_ptr": T("part", "i, j"),
+        f"{output}_ptr": Out("sum", "j"),
+        "programs": M,
+        "N": N,
+        "ROWS": ROWS,
+        "BLOCK": COLUMNS,
+    }
+    if which == 0:
+        binding["second_ptr"] = T("second", "j")
     file, grid = FOLDER / "reduction.py", ("column tiles", which)
-    assert verify(
-        file, binding, grid, summed(partial), kernel="reduce_partials", helpers=helpers
-    )
+    assert verify(file, binding, grid, SUM, kernel="reduce_partials", helpers=ROUNDING)
 
 
 def reduction_in_loops(kernels):
-    binding = {"partial": T("partial", "i, j"), "total": Out("total", "j")}
-    return verify(kernels.reduce_partials, binding, summed("partial"))
+    binding = {"partial": T("part", "i, j"), "total": Out("sum", "j")}
+    return verify(kernels.reduce_partials, binding, SUM)
 
 
 def test_the_reduction_in_loops_does_the_same():

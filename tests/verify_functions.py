@@ -16,29 +16,18 @@ def vectorized(dy, x, weight, mean, rstd):
 
 
 def over_rows(dy, x, weight, mean, rstd):
+    def one_row(g, x_hat, scale):
+        return scale * (g - np.mean(g) - x_hat * (x_hat @ g) / n)
+
     m, n = x.shape
-    dx, dw, db = np.empty_like(x), np.zeros_like(weight), np.zeros(n)
+    dx, dw, db = np.empty_like(x), np.zeros_like(weight), 0
     for i in range(m):
         x_hat = (x[i] - mean[i]) * rstd[i]
-        wdy = weight * dy[i]
-        dx[i] = rstd[i] * (wdy - wdy.mean() - x_hat * (x_hat @ wdy) / n)
+        dx[i] = one_row(weight * dy[i], x_hat, rstd[i])
         dw += dy[i] * x_hat
-        db += dy[i]
-    return {"dx": dx, "dw": dw, "db": db}
-
-
-def row_by_row(dy, x, weight, mean, rstd):
-    def one_row(g, row, center, scale):
-        x_hat = scale * (row - center)
-        return scale * (g - np.mean(g) - x_hat * np.mean(x_hat * g))
-
-    rows = zip(dy * weight, x, mean, rstd, strict=True)
-    dx = np.stack([one_row(g, row, a, r) for g, row, a, r in rows])
-    dw = sum(dy[k] * (x[k] - mean[k]) * rstd[k] for k in range(len(x)))
-    db = 0
-    for row in dy:
+    for row, _ in zip(dy, x, strict=True):
         db += row
-    return dx, dw, db
+    return {"dx": dx, "dw": dw, "db": db}
 
 
 def rms_forward_in_loops(x, weight, eps):
