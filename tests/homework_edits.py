@@ -11,13 +11,14 @@ import copy
 import re
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
-from functools import cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 from homework_operators import OPERATORS
 from homework_solutions import of_source
-from points import Point
+from points import Point, results
+from sympy import Abs, SympifyError, sqrt, sympify
 
 import normgrad.homework as hw
 from normgrad.homework import solutions
@@ -32,24 +33,23 @@ from normgrad.homework.reading.held import POINTS, STEP
 from normgrad.homework.reading.operators import NEAR
 from normgrad.homework.sandbox.student import Local
 from normgrad.homework.task import Draw, find
+from normgrad.symbolic import Defs, tensor
+from normgrad.symbolic.symbols import M, N, eps, i, j
 from normgrad.verify import norm, verify
+from normgrad.verify.definitions import at as entries
+from normgrad.verify.definitions import columns, rows
 from normgrad.verify.programs import gradient_of, input_of
 
-TASKS = (
-    "rmsnorm-forward",
-    "rmsnorm-backward",
-    "layernorm-backward",
-    "layernorm-function",
-)
+TASKS = ("rmsnorm-forward", "rmsnorm-backward", "layernorm-backward")
 KERNELS = {"addnorm-forward": "forward_kernel", "addnorm-backward": "backward_kernel"}
 NAMES = ("x_hat", "wdy", "dy", "x", "weight", "rstd", "c1", "c2", "mean")
 KERNEL_NAMES = (*NAMES, "residual", "p", "q", "bias", "stream", "dx", "y", "N", "M")
 OPERATIONS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+REDUCTIONS = {"mean": "sum", "sum": "mean"}
 PATIENCE = 60  # seconds of a stage, on a machine that is busy
 # What tells a kernel's addresses: their edits are not of the mathematics.
 CHANGE = " is right with one change"
 ADDRESSES = {"rows", "cols", "mask", "at", "mine", "tile"}
-FOLLOWED = 1e-6  # relative to the largest entry: differences of four points come nearer
 
 
 @dataclass
@@ -57,15 +57,13 @@ class Edited:
     """One edit.
 
     Args:  line: as it is then; outputs: those whose numbers it makes wrong; said: a list of Diagnosis
-           false: what is shown and does not hold; checked: how many things that are shown were run
+           false: what is shown and does not hold
     """
 
-    task: str
     line: str
     outputs: set
     said: list
     false: list = field(default_factory=list)
-    checked: int = 0
 
     @property
     def is_exact(self):
@@ -115,9 +113,8 @@ def edits(node, names=NAMES):
             yield part, part.left
             if not isinstance(part.op, ast.Sub):
                 yield part, part.right
-        if isinstance(part, ast.Attribute) and part.attr in ("mean", "sum"):
-            name = {"mean": "sum", "sum": "mean"}[part.attr]
-            yield part, ast.Attribute(part.value, name, part.ctx)
+        if isinstance(part, ast.Attribute) and part.attr in REDUCTIONS:
+            yield part, ast.Attribute(part.value, REDUCTIONS[part.attr], part.ctx)
         if isinstance(part, ast.Call) and part.args:
             for axis in (0, None):
                 if ast.unparse(part.args[0]) == "-1":
@@ -179,7 +176,7 @@ def with_edit(node, target, replacement):
 @np.errstate(all="ignore")
 def read_edits(task_name, most, seed=0):
     """Some edits of a task that change its numbers and keep their shapes, each with its reading."""
-    subject = SUBJECTS.get(task_name, Norms)(task_name)
+    subject = SUBJECTS[task_name](task_name)
     texts = list(subject.texts())
     readings = []
     for at in np.random.default_rng(seed).permutation(len(texts)):
@@ -188,7 +185,7 @@ def read_edits(task_name, most, seed=0):
         said = subject.said(text) if wrong else None
         if said is None:
             continue
-        edited = Edited(task_name, line, wrong, said)
+        edited = Edited(line, wrong, said)
         if not edited.is_exact and subject.is_refused(text):
             continue
         subject.check(text, edited)
@@ -198,10 +195,61 @@ def read_edits(task_name, most, seed=0):
     return readings
 
 
-class Norms:
+def sum_of(e, axis=1):
+    """The sums of an equation."""
+    return (rows, columns)[axis](e)
+
+
+def mean_of(e, axis=1):
+    """The means of an equation."""
+    return sum_of(e, axis) / (M, N)[axis]
+
+
+WORDS = vars(entries) | {"M": M, "N": N, "eps": eps, "sqrt": sqrt, "Abs": Abs}
+WORDS |= {"q": entries.x_hat / entries.rstd, "sum_of": sum_of, "mean_of": mean_of}
+
+
+class Subject:
+    """A right program: its edits, and what is read of each."""
+
+    def wrong(self, text):
+        """The outputs whose numbers are others; none where it raises, or returns other shapes."""
+        try:
+            sides = self.sides(text)
+        except Exception:
+            return set()
+        if any(own.shape != right.shape for own, right in sides.values()):
+            return set()
+        return {
+            name
+            for name, (own, right) in sides.items()
+            if not self.near(own, right, right)
+        }
+
+    def is_refused(self, text):
+        """Whether it would not run outside of the interpreter."""
+        return False
+
+    def check(self, text, edited):
+        """Evaluates each side of an equation, which has to give the numbers of a run."""
+        sides = self.sides(text)
+        for output, shown in equations(edited.said):
+            for side, numbers in self.shown(shown, *sides[output]):
+                e = self.parsed(side)
+                if e is None:
+                    continue
+                letters = dict(zip(self.point.sizes.values(), (i, j), strict=True))
+                axes = [letters[size] for size in numbers.shape if size > 1]
+                value = self.point.value(e, axes)
+                if not self.near(value, numbers, *sides[output]):
+                    edited.false.append(side)
+
+
+class Norms(Subject):
     """The solutions of homeworks 2 and 3."""
 
-    sizes = (4, 6)
+    sizes, library = (4, 6), "numpy"
+    beside = ()  # functions that are edited beside the task's
     definitions = property(lambda self: norm(**self.task.reads.norm))
 
     def __init__(self, task_name):
@@ -211,45 +259,27 @@ class Norms:
         self.right = self.results(self.solution)
 
     def texts(self):
-        names = {self.task.entry}
-        if self.task.library == "torch":
-            names = names | {"normalized"}
-        return edited_texts(self.solution, names)
+        return edited_texts(self.solution, {self.task.entry, *self.beside})
 
-    def values(self, names):
-        """{name: its value}."""
-        return {name: self.point.tensor(input_of(name, name).head) for name in names}
+    def value(self, name):
+        return self.point.tensor(input_of(name, name).head)
 
     def results(self, text):
         """{output: numbers} of a solution on one case."""
-        target, names = of_source(text)[self.task.entry], self.task.oracle.arguments
-        call = target
-        if self.task.library == "torch":
-            names, call = (
-                ("x", "weight", "bias", "eps", "dy"),
-                partial(_gradients, target),
-            )
-        outputs = call(*self.values(names).values())
-        pairs = zip(self.task.oracle.results, outputs, strict=True)
-        return {name: np.asarray(output) for name, output in pairs}
+        values = map(self.value, self.task.oracle.arguments)
+        outputs = self.run(of_source(text)[self.task.entry], values)
+        return dict(zip(self.task.oracle.results, outputs, strict=True))
 
-    def wrong(self, text):
-        """The outputs whose numbers are others; none where it raises, or returns other shapes."""
-        try:
-            own = self.results(text)
-        except Exception:
-            return set()
-        if any(own[name].shape != value.shape for name, value in self.right.items()):
-            return set()
-        return {
-            name
-            for name, value in self.right.items()
-            if not np.allclose(own[name], value, equal_nan=True)
-        }
+    def run(self, target, values):
+        return results(target, self.library, values)
 
-    def is_refused(self, text):
-        """Whether it would not run outside of the interpreter."""
-        return False
+    def sides(self, text):
+        """{output: (its numbers, the right ones)}."""
+        own = self.results(text)
+        return {name: (own[name], right) for name, right in self.right.items()}
+
+    def near(self, value, numbers, *scales):
+        return np.allclose(value, numbers, equal_nan=True)
 
     def said(self, text):
         """What is read."""
@@ -262,74 +292,37 @@ class Norms:
             said += diagnoses(equation)
         return said or [Diagnosis("unknown", f"{verdict.kind}: {verdict.why}", "")]
 
-    def check(self, text, edited):
-        """Evaluates each equation, which has to give the numbers of a run; the right one has to give the right ones."""
-        own = self.results(text)
-        for output, shown in equations(edited.said):
-            for side, numbers in ((shown.implemented, own), (shown.right, self.right)):
-                with np.errstate(all="ignore"):
-                    value = evaluated(side, self, numbers[output].shape)
-                if value is None:
-                    continue
-                edited.checked += 1
-                if not np.allclose(value, numbers[output], equal_nan=True):
-                    edited.false.append(side)
+    def shown(self, shown, own, right):
+        """What an equation shows, each with its numbers."""
+        return (shown.implemented, own), (shown.right, right)
+
+    def parsed(self, equation):
+        """The right side of an equation in i and j; None where it is in other words than these."""
+        equation = re.sub(r"\b(sum|mean)\(", r"\1_of(", equation)
+        text, _, root = equation.partition(" = ")[2].partition(", rstd = ")
+        space = dict(WORDS)
+        try:
+            if root:
+                space["rstd"] = eval(root, {}, space)
+                space["x_hat"] = space["q"] * space["rstd"]
+            return sympify(eval(text, {}, space))
+        except (NameError, SyntaxError, TypeError):
+            return None
 
 
-def _gradients(target, x, weight, bias, eps, dy):
-    import torch
+class Functions(Norms):
+    """The autograd Function of homework 3."""
 
-    tensors = [torch.tensor(array, requires_grad=True) for array in (x, weight, bias)]
-    y = target.apply(*tensors, eps)
-    return [y.detach(), *torch.autograd.grad(y, tensors, torch.tensor(dy))]
+    beside = ("normalized",)
 
+    def run(self, target, values):
+        import torch
 
-def evaluated(equation, subject, shape):
-    """The right side of an equation that a report shows, as numbers; None where it is in other words than these."""
-    equation = re.sub(r"\b(sum|mean)\(", r"\1_of(", equation)
-    text, _, root = equation.partition(" = ")[2].partition(", rstd = ")
-    space = Written(subject)
-    try:
-        if root:
-            row = space["x_hat"] / space["rstd"]
-            space["rstd"] = eval(root, {}, space)
-            space["x_hat"] = row * space["rstd"]
-        value = np.asarray(eval(text, {}, space))
-    except (NameError, SyntaxError, TypeError):
-        return None
-    if len(shape) == 2 or not value.ndim:
-        return np.broadcast_to(value, shape)
-    axis = 1 - value.shape.index(max(value.shape))
-    return np.broadcast_to(value.squeeze(axis), shape)
-
-
-class Written(dict):
-    """The names of a report's equations. Args: subject: whose values they have"""
-
-    def __init__(self, subject):
-        super().__init__(sqrt=np.sqrt, Abs=np.abs, abs=np.abs)
-        self.subject = subject
-        for name in ("sum", "mean"):
-            self[f"{name}_of"] = partial(self._reduced, getattr(np, name))
-
-    def _reduced(self, reduce, value, axis=1):
-        value = np.broadcast_to(value, self.subject.sizes)
-        return reduce(value, axis=axis, keepdims=True)
-
-    def __missing__(self, name):
-        if name == "wdy":
-            return self["weight"] * self["dy"]
-        if name == "q":
-            return self["x_hat"] / self["rstd"]
-        if name in ("M", "N"):
-            return self.subject.sizes["MN".index(name)]
-        head = input_of(name, name)
-        if head is None:
-            raise NameError(name)
-        (value,) = self.subject.values([name]).values()
-        if np.shape(value) == self.subject.sizes[:1]:
-            return value[:, None]
-        return value
+        *inputs, eps = values
+        inputs = [torch.tensor(array, requires_grad=True) for array in inputs]
+        y = target.apply(*inputs, eps)
+        gradients = torch.autograd.grad(y, inputs, torch.tensor(self.value("dy")))
+        return [value.detach().numpy() for value in (y, *gradients)]
 
 
 @cache
@@ -341,37 +334,20 @@ def launch_of(task_name):
     student.begin(100)
     exam = Exam(task, student, Draw(), "usual")
     (trial,) = _of_size(exam, *kernels.SHAPE)
-    launches, of_launch, in_child = [], kernels._of_launch, kernels.in_child
-    kernels._of_launch = lambda *launch: launches.append(launch) or []
-    kernels.in_child = lambda read: read()
-    try:
-        kernels.readings(exam, trial)
-    finally:
-        kernels._of_launch, kernels.in_child = of_launch, in_child
-    return launches[0]
+    op, layout = task.oracle.read_as
+    request = replace(task.oracle.request(trial, layout=layout), op=op)
+    launches = student.call(task.entry, request).facts["launches"]
+    return launches[0], task.oracle.results, trial.spec.eps
 
 
 class Kernels(Norms):
     """The kernels of homework 4: run by Triton's interpreter, and read with the binding that one launch tells."""
 
-    sizes = (5, 6)
+    sizes, library = (5, 6), "torch"
     definitions = property(lambda self: norm(**kernels.NORM))
 
     def texts(self):
         return edited_texts(self.solution, {KERNELS[self.task.name]}, KERNEL_NAMES)
-
-    def results(self, text):
-        import torch
-
-        values = self.values(self.task.oracle.arguments)
-        arguments = [
-            torch.tensor(v) if np.ndim(v) else float(v) for v in values.values()
-        ]
-        outputs = of_source(text)[self.task.entry](*arguments)
-        return {
-            name: t.numpy()
-            for name, t in zip(self.task.oracle.results, outputs, strict=True)
-        }
 
     def wrong(self, text):
         names = super().wrong(text)
@@ -394,7 +370,7 @@ class Kernels(Norms):
         return kernels._of_launch(self.launch(text), *launch_of(self.task.name)[1:])
 
 
-class Own:
+class Own(Subject):
     """An operator of homework 7, whose gradients are compared with differences of its forward."""
 
     def __init__(self, name):
@@ -403,158 +379,102 @@ class Own:
     def texts(self):
         functions, texts = {}, []
         for node in ast.walk(ast.parse(self.source)):
-            if isinstance(node, ast.FunctionDef) and node.name not in (
-                "inputs",
-                "degenerate",
-            ):
-                functions[node.name] = {
-                    name.id for name in ast.walk(node) if isinstance(name, ast.Name)
-                }
-                functions[node.name] |= {argument.arg for argument in node.args.args}
+            if isinstance(node, ast.FunctionDef):
+                parts = ast.walk(node)
+                names = {part.id for part in parts if isinstance(part, ast.Name)}
+                functions[node.name] = names | {part.arg for part in node.args.args}
         for name, names in functions.items():
-            names = sorted(names - {"np", "Operator", "torch", *functions, "inputs"})
-            texts += edited_texts(self.source, {name}, names)
+            if name not in ("inputs", "degenerate"):
+                names = sorted(names - {"np", "Operator", "torch", *functions})
+                texts += edited_texts(self.source, {name}, names)
         return texts
 
-    def gradients(self, text):
+    def sides(self, text):
         """{gradient: (of backward, of forward by differences of four points)}."""
         operator = of_source(text)["Operator"]
-        inputs, draw = (
-            operator.inputs(np.random.default_rng(0)),
-            np.random.default_rng(1),
-        )
+        inputs = operator.inputs(np.random.default_rng(0))
         arrays = {name: np.asarray(value) for name, value in inputs.items()}
+        library = "torch" if "import torch" in self.source else "numpy"
 
-        def call(function, *values):
-            if "import torch" in self.source:
-                import torch
+        def forward(arrays):
+            return results(operator.forward, library, arrays.values())[0]
 
-                values = map(torch.tensor, values)
-            return function(*values)
-
-        y = np.asarray(call(operator.forward, *arrays.values()))
-        dy = draw.standard_normal(y.shape)
-        gradients, sides = call(operator.backward, dy, *arrays.values()), {}
+        dy = np.random.default_rng(1).standard_normal(forward(arrays).shape)
+        self.values = arrays | {"dy": dy}
+        gradients = results(operator.backward, library, (dy, *arrays.values()))
+        sides = {}
         for (name, array), own in zip(arrays.items(), gradients, strict=True):
             right = np.zeros(array.shape)
             for at in np.ndindex(array.shape):
                 for times, weight in POINTS:
                     moved = array.copy()
                     moved[at] += times * STEP
-                    y = np.asarray(
-                        call(operator.forward, *(arrays | {name: moved}).values())
-                    )
+                    y = forward(arrays | {name: moved})
                     right[at] += weight * (dy * y).sum() / (12 * STEP)
-            sides[gradient_of(name, ())] = np.asarray(own), right
-        return sides, arrays | {"dy": dy}
+            if not np.isfinite(own + right).all():
+                raise FloatingPointError(name)
+            sides[gradient_of(name, ())] = own, right
+        return sides
 
-    def wrong(self, text):
-        """The gradients that are not those of forward; none where it raises, or returns other shapes."""
-        try:
-            sides = self.gradients(text)[0]
-        except Exception:
-            return set()
-        if any(
-            own.shape != right.shape or not np.isfinite(own + right).all()
-            for own, right in sides.values()
-        ):
-            return set()
-        return {
-            name
-            for name, (own, right) in sides.items()
-            if np.abs(own - right).max() > NEAR * np.abs(right).max()
-        }
+    def near(self, value, numbers, *scales):
+        return np.abs(value - numbers).max() <= NEAR * sum(map(np.abs, scales)).max()
 
     def said(self, text):
         operator = of_source(text)["Operator"]
         report = hw.check("norm-project", operator, seconds=PATIENCE)
         return report.diagnoses if report["description"].passed else None
 
-    def is_refused(self, text):
-        return False
-
     def check(self, text, edited):
         """Evaluates each equation of two axes, and runs what is changed."""
-        sides, arrays = self.gradients(text)
         for output, change in changes(edited.said):
-            edited.checked += 1
             if all(output in self.wrong(mended) for mended in changed(text, change)):
                 edited.false.append(change.right)
-        for output, shown in equations(edited.said):
-            own, right = sides[output]
-            _, _, difference = shown.difference.partition("forward has: ")
-            for side, numbers in (
-                (shown.implemented.partition(" = ")[2], own),
-                (difference, own - right),
-            ):
-                value = by_entries(side, arrays, numbers.shape)
-                if value is None:
-                    continue
-                edited.checked += 1
-                if (
-                    np.abs(value - numbers).max()
-                    > NEAR * (np.abs(own) + np.abs(right)).max()
-                ):
-                    edited.false.append(side)
+        super().check(text, edited)
+
+    def shown(self, shown, own, right):
+        """What an equation shows, each with its numbers."""
+        _, _, difference = shown.difference.partition("forward has: ")
+        _, _, implemented = shown.implemented.partition(" = ")
+        return (implemented, own), (difference, own - right)
+
+    def parsed(self, text):
+        """An expression in the indices i and j; None for other words."""
+        (sizes,) = {array.shape for array in self.values.values() if array.ndim == 2}
+        self.point = Point(sizes, Defs(), None)
+        self.point.values |= self.values
+        axes = dict(zip(sizes, (M, N), strict=True))
+        space = {"M": M, "N": N, "i": i, "j": j}
+        for name, array in self.values.items():
+            space[name] = tensor(
+                name, *(axes[size] for size in array.shape if size > 1)
+            )
+        try:
+            e = sympify(text, space)
+        except (AttributeError, SympifyError, TypeError):
+            return None
+        names = {symbol.name for symbol in e.free_symbols if symbol.is_Symbol}
+        return e if names <= {*space} else None
 
 
 def changed(text, diagnosis):
     """The texts with the change, for each line that has the same words."""
-    parts = text.split(diagnosis.implemented)
-    for at in range(1, len(parts)):
-        sides = (diagnosis.implemented.join(part) for part in (parts[:at], parts[at:]))
-        yield diagnosis.right.join(sides)
-
-
-def by_entries(text, arrays, shape):
-    """The values of an expression in the indices i and j, where r runs over columns or rows; None for other words."""
-    (sizes,) = {array.shape for array in arrays.values() if array.ndim == 2}
-    space = {name: lambda *at, array=array: array[at] for name, array in arrays.items()}
-    space |= {
-        "M": sizes[0],
-        "N": sizes[1],
-        "sqrt": np.sqrt,
-        "Abs": abs,
-        "exp": np.exp,
-        "log": np.log,
-        "sign": np.sign,
-    }
-    text = re.sub(r"(\w+)\[([^\]]+)\]", r"\1(\2)", text)
-    try:
-        code = ast.unparse(_Sums().visit(ast.parse(text, mode="eval")))
-        value = np.zeros(sizes)
-        for at in np.ndindex(sizes):
-            value[at] = eval(code, space | dict(zip("ij", at, strict=True)))
-    except (NameError, SyntaxError, TypeError):
-        return None
-    if len(shape) == 2:
-        return value
-    return value[0] if shape == sizes[1:] else value[:, 0]
-
-
-class _Sums(ast.NodeTransformer):
-    """Sum(e, (r, 1, N)) as a sum of Python."""
-
-    def visit_Call(self, node):
-        self.generic_visit(node)
-        if ast.unparse(node.func) == "Sum":
-            body, *limits = map(ast.unparse, node.args)
-            loops = [
-                re.sub(r"\((\w+), 1, (\w+)\)", r"for \1 in range(\2)", limit)
-                for limit in limits
-            ]
-            return ast.parse(f"sum({body} {' '.join(loops)})", mode="eval").body
-        return node
+    for match in re.finditer(re.escape(diagnosis.implemented), text):
+        yield text[: match.start()] + diagnosis.right + text[match.end() :]
 
 
 OWN = (*OPERATORS, "group norm")
-SUBJECTS = dict.fromkeys(KERNELS, Kernels) | dict.fromkeys(OWN, Own)
+SUBJECTS = (
+    dict.fromkeys(TASKS, Norms)
+    | {"layernorm-function": Functions}
+    | dict.fromkeys(KERNELS, Kernels)
+    | dict.fromkeys(OWN, Own)
+)
 
 
 def main():
     most, *tasks = sys.argv[1:] or ["60"]
     counts = Counter()
-    for name in tasks or (*TASKS, *SUBJECTS):
+    for name in tasks or SUBJECTS:
         for edit in read_edits(name, int(most)):
             counts[name, edit.kind] += 1
             print(name, "|", edit.line, "|", edit.kind, *sorted(edit.outputs))

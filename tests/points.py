@@ -1,6 +1,5 @@
 """The values of definitions, and of what a program was read as, at one size: beside what the program returns."""
 
-import ast
 from itertools import count, product
 
 import numpy as np
@@ -77,22 +76,17 @@ def _from_1(entries):
     return np.pad(entries, [(1, 0)] * len(shape)) if shape else entries
 
 
-def loaded(program):
-    """The last function of a text."""
-    names = {"__name__": "program"}
-    exec(compile(program, "program", "exec"), names)
-    last = [n.name for n in ast.parse(program).body if hasattr(n, "name")]
-    return names[last[-1]]
-
-
 def results(target, library, arguments):
-    """What a function returns, one after the other; arguments: {parameter: array}."""
+    """What a function returns, one after the other; arguments: arrays and numbers."""
     if library == "numpy":
-        return [np.asarray(v, float) for v in flat(target(**arguments))]
+        return [np.asarray(value, float) for value in flat(target(*arguments))]
     import torch
 
-    values = {name: torch.from_numpy(value.copy()) for name, value in arguments.items()}
-    return [value.detach().numpy() for value in flat(target(**values))]
+    values = [
+        torch.from_numpy(value.copy()) if isinstance(value, np.ndarray) else value
+        for value in arguments
+    ]
+    return [value.detach().numpy() for value in flat(target(*values))]
 
 
 def apart(value, right):

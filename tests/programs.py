@@ -5,118 +5,99 @@ A wrong one is an edit of a right one, and computes something else for some rows
 
 from __future__ import annotations
 
-import ast
-import linecache
-from dataclasses import dataclass
-from itertools import count
+import re
+from dataclasses import dataclass, replace
 
-import numpy as np
-from sympy import Max, S, sqrt, tanh
+from homework_solutions import of_source
+from sympy import S, sqrt, tanh
 
-from normgrad.symbolic import Defs, Partial, mean, tensor, total
-from normgrad.symbolic.symbols import M, N, eps, i, j
-from normgrad.verify import COLUMNS, ROWS, WHOLE, InOut, Norm, Out, T, verify
-from normgrad.verify.binding import PROGRAM, PROGRAM_COUNT
-
-x, residual, y, dy, q = (
-    tensor(name, M, N) for name in ("x", "residual", "y", "dy", "q")
+from normgrad.mistakes.edits import edited
+from normgrad.symbolic import Defs
+from normgrad.symbolic.symbols import eps
+from normgrad.verify import (
+    COLUMNS,
+    ROWS,
+    WHOLE,
+    InOut,
+    M,
+    N,
+    Norm,
+    Out,
+    T,
+    norm,
+    verify,
 )
-w, b = tensor("weight", N), tensor("bias", N)
-rstd, average, p = tensor("rstd", M), tensor("mean", M), tensor("p", M, N)
-loss = tensor("L")
+from normgrad.verify.binding import PROGRAM, PROGRAM_COUNT
+from normgrad.verify.definitions import at, columns, entry, rows
 
 
-def _definitions(center=False, added=False):
+def defined(**formulas):
+    """Defs of formulas by name."""
     defs = Defs()
-    defs[p[i, j]] = x[i, j] + (residual[i, j] if added else S.Zero)
-    if center:
-        defs[average[i]] = mean(N, lambda r: p[i, r])
-    defs[q[i, j]] = p[i, j] - (average[i] if center else S.Zero)
-    defs[rstd[i]] = 1 / sqrt(mean(N, lambda r: q[i, r] ** 2) + eps)
-    defs[y[i, j]] = q[i, j] * rstd[i] * w[j] + (b[j] if center else S.Zero)
-    defs[loss] = total(M, lambda t: total(N, lambda r: dy[t, r] * y[t, r]))
+    for name, formula in formulas.items():
+        defs[entry(name)] = formula
     return defs
 
 
-RMS, LAYER, ADDED = _definitions(), _definitions(center=True), _definitions(added=True)
-IDENTITY, TANH, L2, CLAMPED = (Defs() for _ in range(4))
-IDENTITY[y[i, j]] = x[i, j]
-TANH[y[i, j]] = tanh(x[i, j])
-L2[y[i, j]] = x[i, j] / sqrt(total(N, lambda r: x[i, r] ** 2))
-CLAMPED[rstd[i]] = 1 / Max(sqrt(total(N, lambda r: x[i, r] ** 2)), eps)
-Y, RSTD = {"y": y[i, j]}, {"rstd": rstd[i]}
-GRADIENTS = {"dx": Partial(loss, x[i, j]), "dw": Partial(loss, w[j])}
+RMS, ADDED = norm().defs, norm(residual=True).defs
+IDENTITY, TANH = defined(y=at.x), defined(y=tanh(at.x))
+SQUARES = columns(at.x**2)
+L2 = defined(y=at.x / sqrt(SQUARES))
+CLAMPED = norm(reduce="sum", placement="clamp").defs
+Y, RSTD, GRADIENTS = dict(y="y"), dict(rstd="rstd"), dict(dx="dx", dw="dw")
 
 
 @dataclass(frozen=True)
 class Program:
     """A kernel as text, and what it is to store.
 
-    Args:  text: its module; outputs, defs: what it is to store; language: "triton" or "loops"
+    Args:  text: its module, of a Triton kernel or of loops
+           outputs: {argument: the definition that it is to hold}, of one that held another: InOut
     """
 
     text: str
     outputs: dict
     defs: Defs
-    language: str = "triton"
 
-    def edited(self, *edits: tuple[str, str]) -> Program:
-        """The program after each edit (old, new), of a text that it has once."""
-        text = self.text
-        for old, new in edits:
-            if text.count(old) != 1:
-                raise ValueError(
-                    f"edits: got {old!r}, which the text has {text.count(old)} times, needs once"
-                )
-            text = text.replace(old, new)
-        return Program(text, self.outputs, self.defs, self.language)
+    def edited(self, *edits: tuple[str, str], **changes) -> Program:
+        """The program after each edit (old, new), of a text that it has once; changes: of its other fields."""
+        return replace(self, text=edited(self.text, edits, "program"), **changes)
+
+    def below(self, function: str) -> Program:
+        """The program below a function of its module."""
+        return replace(self, text=f"{function}\n\n{self.text}")
 
     def verdict(self):
         """The Verdict of its reader."""
-        kernel = function(self.text, np=np) if self.language == "loops" else self.text
-        tree = next(
-            n for n in ast.parse(self.text).body if getattr(n, "name", "") == "kernel"
-        )
-        names = [argument.arg for argument in tree.args.args]
-        defs, outputs, binding = Defs(), {}, {}
-        for head, e in self.defs:
-            defs[head] = e
-        for name, e in self.outputs.items():
-            shape = SHAPES.get(name, (M, N))
-            outputs[f"{name}_after"] = tensor(f"{name}_after", *shape)[
-                tuple(map(LETTERS.get, shape))
-            ]
-            defs[outputs[f"{name}_after"]] = e
+        names = re.search(r"def kernel\((.*)\)", self.text)[1].split(", ")
+        binding, helpers, is_triton = {}, {}, "tl." in self.text
         for name in names:
-            held = name.removesuffix("_ptr")
-            index = ", ".join(str(LETTERS[size]) for size in SHAPES.get(held, (M, N)))
-            if index == "j" and held in self.outputs and {"program", "M"} & set(names):
-                index = "p, j"
-            if held in self.outputs:
-                binding[name] = Out(f"{held}_after", index)
-                if held in BEFORE:
-                    binding[name] = InOut(held, index, then=f"{held}_after")
-            elif name in VALUES:
+            tensor = name.removesuffix("_ptr")
+            output = self.outputs.get(tensor)
+            if name in VALUES:
                 binding[name] = VALUES[name]
-            elif self.language == "loops" or held != name:
-                binding[name] = T(held, index)
-        norm = Norm(defs, outputs)
-        if self.language == "loops":
-            return verify(kernel, binding, norm)
-        helpers = {}
+            elif output == "dw" and {"program", "M"} & {*names}:
+                binding[name] = Out("dw", "p, j")
+            elif output == tensor:
+                binding[name] = Out(output)
+            elif output:
+                binding[name] = InOut(tensor, then=output)
+            elif tensor != name or not is_triton:
+                binding[name] = T(tensor)
+        definitions = Norm(self.defs, {o: entry(o) for o in self.outputs.values()})
+        if not is_triton:
+            kernel = of_source(f"import numpy as np\n{self.text}")["kernel"]
+            return verify(kernel, binding, definitions)
+        grid = "programs" if "M" in names else "rows"
         if "ROWS" in names:
-            binding["BLOCK"], helpers = COLUMNS, {"cast(value, DTYPE)": "value"}
-        grid = (
-            "row tiles" if "ROWS" in names else "programs" if "M" in names else "rows"
-        )
+            grid, helpers = "row tiles", {"cast(value, DTYPE)": "value"}
+            binding["BLOCK"] = COLUMNS
+        text = HEAD + self.text
         return verify(
-            HEAD + self.text, binding, grid, norm, kernel="kernel", helpers=helpers
+            text, binding, grid, definitions, kernel="kernel", helpers=helpers
         )
 
 
-SHAPES = {"rstd": (M,), "mean": (M,), "weight": (N,), "dw": (N,)}
-LETTERS = {M: i, N: j}
-BEFORE = ("x", "residual", "dy", "rstd")
 VALUES = {
     "M": M,
     "N": N,
@@ -131,16 +112,6 @@ HEAD = """
 import triton.language as tl
 from normgrad.triton_kernels.arithmetic import load_tile, store_tile
 """
-NUMBERS = count()
-
-
-def function(text, **names):
-    """The function `kernel` of a module with this text, which inspect can find."""
-    file = f"<program {next(NUMBERS)}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    exec(compile(text, file, "exec"), names)
-    return names["kernel"]
-
 
 FORWARD = Program(
     """
@@ -206,7 +177,7 @@ def kernel(x_ptr, residual_ptr, weight_ptr, y_ptr, N, EPS, BLOCK):
     rstd = 1 / tl.sqrt(tl.sum(p * p, axis=0) / N + EPS)
     tl.store(y_ptr + row * N + cols, p * rstd * weight, mask=mask)
 """,
-    {"y": y[i, j], "residual": p[i, j]},
+    dict(y="y", residual="residual_out"),
     ADDED,
 )
 SWEEPS = Program(
@@ -255,7 +226,6 @@ def kernel(program, programs, x, weight, y, eps):
 """,
     Y,
     RMS,
-    "loops",
 )
 LOOP_COPY = Program(
     """
@@ -268,7 +238,6 @@ def kernel(program, programs, x, y):
 """,
     Y,
     IDENTITY,
-    "loops",
 )
 LOOP_CLAMP = Program(
     """
@@ -283,7 +252,6 @@ def kernel(program, programs, x, rstd, eps):
 """,
     RSTD,
     CLAMPED,
-    "loops",
 )
 LOOP_BACKWARD = Program(
     """
@@ -299,7 +267,6 @@ def kernel(program, programs, dy, x, weight, rstd, dx, dw):
 """,
     GRADIENTS,
     RMS,
-    "loops",
 )
 
 LOOP_BACKWARD_ALONE = LOOP_BACKWARD.edited(
@@ -318,14 +285,12 @@ OVER_DY = BACKWARD.edited(
         f"{STORE_DX}        {DY_AGAIN}        dw += dy * x_hat\n",
     ),
     ("tl.store(dx_ptr", "tl.store(dy_ptr"),
+    outputs=dict(dy="dx", dw="dw"),
 )
-OVER_DY = Program(OVER_DY.text, {"dy": GRADIENTS["dx"], "dw": GRADIENTS["dw"]}, RMS)
-TWICE_X = Program(
-    COPY.edited(
-        (LOADED, f"{LOADED}    tl.store(x_ptr + {AT}, 2 * a, mask=mask)\n{LOADED}")
-    ).text,
-    {"x": 2 * x[i, j], "y": y[i, j]},
-    IDENTITY,
+TWICE_X = COPY.edited(
+    (LOADED, f"{LOADED}    tl.store(x_ptr + {AT}, 2 * a, mask=mask)\n{LOADED}"),
+    outputs=dict(x="x_hat", y="y"),
+    defs=defined(y=at.x, x_hat=2 * at.x),
 )
 
 
@@ -334,107 +299,58 @@ def chosen(choice):
     return COPY.edited(("cols, a, mask", f"cols, {choice}, mask"))
 
 
-def helped(name, body, call):
-    """COPY with a function of its own, and what it stores."""
-    head = (
-        f"def {name}({body.partition(':')[0]}):\n    return{body.partition(':')[2]}\n\n"
-    )
-    return Program(head + chosen(call).text, Y, IDENTITY)
-
-
 def loop_chosen(choice):
     """LOOP_COPY with a choice in what it stores."""
     return LOOP_COPY.edited(("y[i, j] = a", f"y[i, j] = {choice}"))
 
 
-def loop_helped(name, body, call):
-    """LOOP_COPY with a function of its own, and what it reads."""
-    head = (
-        f"def {name}({body.partition(':')[0]}):\n    return{body.partition(':')[2]}\n\n"
-    )
-    return Program(
-        head + LOOP_COPY.edited(("a = x[i, j]", f"a = {call}")).text,
-        Y,
-        IDENTITY,
-        "loops",
-    )
-
-
 OF_PROGRAM = "range(M * program // programs, M * (program + 1) // programs)"
-squares_of = total(N, lambda r: x[i, r] ** 2)
+TOTAL = """
+    total = np.float32(0)
+    for k in range(M):
+        total += rstd[k]
+"""
 LOOP_TOTAL = Program(
     f"""
 def kernel(program, programs, x, rstd, y):
     M, N = x.shape
-    own = np.float32(0)
-    counted = np.float32(0)
     for i in {OF_PROGRAM}:
         squares = np.float32(0)
         for j in range(N):
             squares += x[i, j] * x[i, j]
-        rstd[i] = squares
-        own += squares
-    for n, i in enumerate({OF_PROGRAM}):
-        counted += rstd[i]
-    total = np.float32(0)
-    for k in range(M):
-        total += rstd[k]
+        rstd[i] = squares{TOTAL}
     for i in {OF_PROGRAM}:
         for j in range(N):
             y[i, j] = x[i, j] * total
 """,
-    {
-        "rstd": squares_of,
-        "y": x[i, j] * total(M, lambda k: total(N, lambda r: x[k, r] ** 2)),
-    },
-    IDENTITY,
-    "loops",
+    dict(rstd="c1", y="y"),
+    defined(c1=SQUARES, y=at.x * rows(SQUARES)),
 )
-
-
-def loop_total(lines):
-    """LOOP_TOTAL with another total, and without the sums that it does not use."""
-    head, _, last = LOOP_TOTAL.text.partition(
-        "    total = np.float32(0)\n    for k in range(M):\n        total += rstd[k]\n"
-    )
-    if "counted" not in lines:
-        start = head.index("    for n, i in enumerate(")
-        head = head[:start]
-    if "own" not in lines:
-        head = head.replace("        own += squares\n", "")
-    return Program(head + lines + last, LOOP_TOTAL.outputs, IDENTITY, "loops")
-
-
 NAN = 'float("nan")'
 # {what is wrong: the program}: a kernel that computes something else, and none of them may be proved.
 WRONG = {
     # memory
     "dw is taken from dy after dx is written over it": OVER_DY,
-    "wdy is written over dy, and dw is taken from it": Program(
-        BACKWARD.edited(
-            (
-                "        wdy = weight * dy\n",
-                f"        tl.store(dy_ptr + {AT}, weight * dy, mask=mask)\n        wdy = weight * dy\n",
-            ),
-            (
-                "        dw += dy * x_hat\n",
-                f"        {DY_AGAIN}        dw += dy * x_hat\n",
-            ),
-        ).text,
-        {**GRADIENTS, "dy": w[j] * dy[i, j]},
-        RMS,
+    "wdy is written over dy, and dw is taken from it": BACKWARD.edited(
+        (
+            "        wdy = weight * dy\n",
+            f"        tl.store(dy_ptr + {AT}, weight * dy, mask=mask)\n        wdy = weight * dy\n",
+        ),
+        (
+            "        dw += dy * x_hat\n",
+            f"        {DY_AGAIN}        dw += dy * x_hat\n",
+        ),
+        outputs=GRADIENTS | dict(dy="wdy"),
     ),
     "2x is stored over x, and x is read again": TWICE_X,
-    "y is 0 when it is read": Program(
-        COPY.edited(
-            (
-                LOADED,
-                f"    tl.store(y_ptr + {AT}, 0 * cols, mask=mask)\n{LOADED.replace('x_ptr', 'y_ptr')}",
-            ),
-            (f"y_ptr + {AT}, a", f"x_ptr + {AT}, a"),
-        ).text,
-        {"x": y[i, j], "y": S.Zero},
-        Defs(),
+    "y is 0 when it is read": COPY.edited(
+        (
+            LOADED,
+            f"    tl.store(y_ptr + {AT}, 0 * cols, mask=mask)\n{LOADED.replace('x_ptr', 'y_ptr')}",
+        ),
+        (f"y_ptr + {AT}, a", f"x_ptr + {AT}, a"),
+        outputs=dict(x="x_hat", y="residual_out"),
+        defs=defined(x_hat=at.y, residual_out=S.Zero),
     ),
     "y is read before it is written": COPY.edited(
         (LOADED, LOADED.replace("x_ptr", "y_ptr"))
@@ -445,17 +361,15 @@ WRONG = {
             "    p = x + tl.load(residual_ptr + row * N + cols, mask=mask, other=0)\n",
         )
     ),
-    "every program doubles rstd in each block of columns": Program(
-        SWEEPS.edited(
-            ("def kernel(x_ptr", "def kernel(rstd_ptr, x_ptr"),
-            (
-                "        squares += x * x\n",
-                "        squares += x * x\n        rstd = tl.load(rstd_ptr + rows, mask=rows < M, other=0)\n"
-                "        tl.store(rstd_ptr + rows, 2 * rstd, mask=rows < M)\n",
-            ),
-        ).text,
-        {"y": y[i, j], "rstd": 2 * tensor("rstd", M)[i]},
-        L2,
+    "every program doubles rstd in each block of columns": SWEEPS.edited(
+        ("def kernel(x_ptr", "def kernel(rstd_ptr, x_ptr"),
+        (
+            "        squares += x * x\n",
+            "        squares += x * x\n        rstd = tl.load(rstd_ptr + rows, mask=rows < M, other=0)\n"
+            "        tl.store(rstd_ptr + rows, 2 * rstd, mask=rows < M)\n",
+        ),
+        outputs=dict(y="y", rstd="c1"),
+        defs=defined(y=at.x / sqrt(SQUARES), c1=2 * at.rstd),
     ),
     "a number doubles from row to row": BACKWARD.edited(
         (
@@ -525,20 +439,24 @@ WRONG = {
         ("squares += x[i, j] * x[i, j]", "squares += x[i, j] * x[i, j] if j > 0 else 0")
     ),
     # names and casts
-    "a cast of its own": helped("cast", "a, b: 2 * a", "cast(a, tl.float32)"),
-    "a tanh of its own": Program(helped("tanh", "a: 2 * a", "tanh(a)").text, Y, TANH),
-    "a load of its own in a loop": loop_helped(
-        "load", "v, at: 2 * v[at]", "load(x[i], j)"
+    "a cast of its own": chosen("cast(a, tl.float32)").below(
+        "def cast(a, b):\n    return 2 * a"
     ),
-    "a row of its own in a loop": loop_helped("row", "v, at: v[0]", "row(x, i)[j]"),
-    "a dtype of its own in a loop": loop_helped("dtype", "v: 2 * v", "dtype(x[i, j])"),
-    "a length of its own in a loop": Program(
-        "def len(v):\n    return 3\n\n"
-        + LOOP_COPY.edited(("range(N)", "range(len(x[i]))")).text,
-        Y,
-        IDENTITY,
-        "loops",
+    "a tanh of its own": chosen("tanh(a)")
+    .below("def tanh(a):\n    return 2 * a")
+    .edited(defs=TANH),
+    "a load of its own in a loop": loop_chosen("load(x[i], j)").below(
+        "def load(v, at):\n    return 2 * v[at]"
     ),
+    "a row of its own in a loop": loop_chosen("row(x, i)[j]").below(
+        "def row(v, at):\n    return v[0]"
+    ),
+    "a dtype of its own in a loop": loop_chosen("dtype(x[i, j])").below(
+        "def dtype(v):\n    return 2 * v"
+    ),
+    "a length of its own in a loop": LOOP_COPY.edited(
+        ("range(N)", "range(len(x[i]))")
+    ).below("def len(v):\n    return 3"),
     "int32": chosen("a.to(tl.int32)"),
     "int8": chosen("a.to(tl.int8)"),
     "int1": chosen("a.to(tl.int1)"),
@@ -553,24 +471,24 @@ WRONG = {
     "a dtype that is chosen": chosen(
         "a.to(tl.int32 if a.dtype == tl.float32 else tl.float32)"
     ),
-    "a range of its own in a loop": Program(
-        "def range(*ends):\n    return [0]\n\n" + LOOP_COPY.text, Y, IDENTITY, "loops"
+    "a range of its own in a loop": LOOP_COPY.below(
+        "def range(*ends):\n    return [0]"
     ),
     # sums over rows
     "y is read before it is written in a loop": loop_chosen("y[i, j]"),
-    "a sum over statistics that other programs store": loop_total(
-        "    total = np.float32(0)\n    for k in range(M):\n        total += rstd[k]\n"
+    "a sum over statistics that other programs store": LOOP_TOTAL,
+    "a sum over the rows of one program": LOOP_TOTAL.edited(
+        ("    M, N = x.shape\n", "    M, N = x.shape\n    own = np.float32(0)\n"),
+        (TOTAL, "\n        own += squares\n    total = own\n"),
     ),
-    "a sum over the rows of one program": loop_total("    total = own\n"),
-    "a sum over the counted rows of one program": loop_total("    total = counted\n"),
-    "a sum over rows that other programs overwrite": Program(
-        loop_total(
-            "    total = np.float32(0)\n    for k in range(M):\n"
-            "        for r in range(N):\n            total += x[k, r]\n"
-        ).text.replace("y[i, j] =", "x[i, j] ="),
-        {"rstd": squares_of, "x": x[i, j]},
-        IDENTITY,
-        "loops",
+    "a sum over the counted rows of one program": LOOP_TOTAL.edited(
+        ("k in range(M)", f"n, k in enumerate({OF_PROGRAM})")
+    ),
+    "a sum over rows that other programs overwrite": LOOP_TOTAL.edited(
+        ("total += rstd[k]", "for r in range(N):\n            total += x[k, r]"),
+        ("y[i, j] =", "x[i, j] ="),
+        outputs=dict(rstd="c1", x="x_hat"),
+        defs=defined(c1=SQUARES, x_hat=at.x),
     ),
     "each program adds up all rows": LOOP_BACKWARD.edited((OF_PROGRAM, "range(M)")),
     "all programs write all rows": LOOP_COPY.edited((OF_PROGRAM, "range(M)")),
@@ -586,18 +504,13 @@ WRONG = {
             "    M, N = x.shape\n    for j in range(N):\n        dw[program, j] += 1\n",
         )
     ),
-    "rows of rows": Program(
-        """
-def kernel(program, programs, x, y):
-    M, N = x.shape
-    for i in range(M * program // programs, M * (program + 1) // programs):
-        for k in range(M * program // programs, M * (program + 1) // programs):
-            for j in range(N):
-                y[k, j] = x[k, j]
-""",
-        Y,
-        IDENTITY,
-        "loops",
+    "rows of rows": LOOP_COPY.edited(
+        (
+            "        for j in range(N):\n",
+            f"        for k in {OF_PROGRAM}:\n          for j in range(N):\n",
+        ),
+        ("x[i, j]", "x[k, j]"),
+        ("y[i, j]", "y[k, j]"),
     ),
     "the number of programs": LOOP_COPY.edited(("= a\n", "= a * programs\n")),
     "dw is a part of itself": LOOP_BACKWARD_ALONE.edited(
@@ -612,17 +525,7 @@ def kernel(program, programs, x, y):
 }
 
 
-def written(program, *edits, outputs=None, defs=None):
-    """A program after edits that leave right what it stores."""
-    program = program.edited(*edits)
-    return Program(
-        program.text,
-        outputs or program.outputs,
-        defs or program.defs,
-        program.language,
-    )
-
-
+SQUARE = "def square(v):\n    return v * v"
 SECOND_LOAD = "    p = tl.load(residual_ptr + row * N + cols, mask=mask, other=0)\n"
 # {how it is written: the program}: right ones.
 RIGHT = {
@@ -632,8 +535,8 @@ RIGHT = {
     "the sum is not read again": IN_PLACE.edited(
         (SECOND_LOAD, "    p = x + residual\n")
     ),
-    "x is overwritten by y": written(
-        FORWARD, ("tl.store(y_ptr", "tl.store(x_ptr"), outputs={"x": y[i, j]}
+    "x is overwritten by y": FORWARD.edited(
+        ("tl.store(y_ptr", "tl.store(x_ptr"), outputs=dict(x="y")
     ),
     "blocks of columns": SWEEPS,
     "a floor under the norm": CLAMP,
@@ -645,12 +548,7 @@ RIGHT = {
             "(x.to(tl.float32) * rstd * weight).to(y_ptr.dtype.element_ty)\n",
         )
     ),
-    "a square by a function": Program(
-        "def square(v):\n    return v * v\n\n"
-        + FORWARD.edited(("x * x", "square(x)")).text,
-        Y,
-        RMS,
-    ),
+    "a square by a function": FORWARD.edited(("x * x", "square(x)")).below(SQUARE),
     "the division in parts": FORWARD.edited(
         (
             "rstd = 1 / tl.sqrt(tl.sum(x * x, axis=0) / N + EPS)",
@@ -660,23 +558,15 @@ RIGHT = {
     "nothing past the edge": FORWARD.edited(
         ("tl.sum(x * x", "tl.sum(tl.where(mask, x * x, 0)")
     ),
-    "an entry by two masks": written(
-        FORWARD, ("row * N + cols, y", "row * N + cols, tl.where(mask, y, 0)")
+    "an entry by two masks": FORWARD.edited(
+        (f"{AT}, y", f"{AT}, tl.where(mask, y, 0)")
     ),
     "loops": LOOPS,
     "loops, backward": LOOP_BACKWARD,
     "all rows in one loop": LOOP_BACKWARD_ALONE,
     "a floor in a loop": LOOP_CLAMP,
-    "over x in a loop": written(
-        LOOPS,
-        ("            y[i, j] =", "            x[i, j] ="),
-        outputs={"x": y[i, j]},
-    ),
-    "a function in a loop": Program(
-        "def square(v):\n    return v * v\n\n"
-        + LOOPS.edited(("x[i, j] * x[i, j]", "square(x[i, j])")).text,
-        Y,
-        RMS,
-        "loops",
-    ),
+    "over x in a loop": LOOPS.edited(("y[i, j] =", "x[i, j] ="), outputs=dict(x="y")),
+    "a function in a loop": LOOPS.edited(
+        ("x[i, j] * x[i, j]", "square(x[i, j])")
+    ).below(SQUARE),
 }

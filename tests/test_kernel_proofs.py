@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 from copies import listed, plain_python
 from machine_mutants import machine_mutants, statement_at
+from verify_kernels import SUM
 
 from normgrad.mistakes import mutants
 from normgrad.spec import PLACED, PLACEMENTS
-from normgrad.symbolic import Defs
 from normgrad.symbolic.derivations import family
-from normgrad.symbolic.notation import tensor, total
-from normgrad.symbolic.symbols import M, N, eps, j
-from normgrad.verify import COLUMNS, ROWS, Norm, Out, T, api, verify
+from normgrad.symbolic.symbols import M, N, eps
+from normgrad.verify import COLUMNS, ROWS, Out, T, api, verify
 from normgrad.verify.binding import LIMIT, PROGRAM, PROGRAM_COUNT, PROGRAMS, Filled
 from normgrad.verify.package import (
     FOLDER,
@@ -26,6 +25,7 @@ from normgrad.verify.package import (
     KERNELS,
     NAMES,
     PIECES,
+    ROUNDING,
     Case,
     prove_kernels,
     verify_kernel,
@@ -69,9 +69,13 @@ PROOFS = {}
 LOOPS = {"forward": FORWARD, "backward": ("dx", "dw", "db")}
 
 
-def loop_binding(case, names, stored):
-    """What the launcher gives a kernel in loops: {argument: what it is}; the weight with its offset added."""
-    shapes = {"weight": (N,), "bias": (N,), "mean": (M,)}
+def verify_loop(case, kernel):
+    """Read one Numba kernel for a variant, in the launcher's binding, with the weight's offset added.
+
+    Args:  kernel: a function of the package, or of a copy of it
+    """
+    names = [*inspect.signature(getattr(kernel, "py_func", kernel)).parameters]
+    stored = LOOPS[kernel.__name__]
     binding = {
         "program": PROGRAM,
         "programs": PROGRAM_COUNT,
@@ -84,32 +88,18 @@ def loop_binding(case, names, stored):
         "placement": list(PLACEMENTS).index(PLACED[case.piece]),
         "most": LIMIT,
     }
-    for name in names:
-        if name in binding:
-            continue
+    absent = {"weight": Filled((N,), 1), "bias": Filled((N,)), "mean": Filled((M,))}
+    absent |= dict.fromkeys(("dw", "db"), Filled((PROGRAMS[0], 0)))
+    for name in {*names} - {*binding}:
         kind = Out if name in stored else T
-        if name in shapes and kind is T and name in case.absent:
-            binding[name] = Filled(shapes[name], int(name == "weight"))
-        elif name in ("dw", "db"):
-            binding[name] = kind(name, "p, j")
-            if name in case.absent:
-                binding[name] = Filled((PROGRAMS[0], 0))
-        elif name in case.absent and name != "mean":
-            binding[name] = Filled((M, 0))
-        else:
-            index = {"mean": "i", "rstd": "i", "weight": "j", "bias": "j"}
-            binding[name] = kind(NAMES.get(name, name), index.get(name, "i, j"))
-    return {name: binding[name] for name in names}
-
-
-def verify_loop(case, kernel):
-    """Read one Numba kernel for a variant: a function of the package, or of a copy of it."""
-    stored = LOOPS[kernel.__name__]
-    names = [*inspect.signature(getattr(kernel, "py_func", kernel)).parameters]
-    binding = loop_binding(case, names, stored)
+        index = "p, j" if name in ("dw", "db") else None
+        binding[name] = kind(NAMES.get(name, name), index)
+        if name in case.absent:
+            binding[name] = absent.get(name, Filled((M, 0)))
     if not case.center and "mean" in stored:
         binding["mean"] = Out("zero", "i")
     definitions = replace(case, offset=False).definitions()
+    binding = {name: binding[name] for name in names}
     return verify(kernel, binding, definitions, zero=case.piece == "zero")
 
 
@@ -152,28 +142,25 @@ def test_every_kernel_in_loops_stores_what_is_defined(name, case):
     )
 
 
-def summed(name):
-    defs, total_of = Defs(), tensor("total", N)
-    defs[total_of[j]] = total(M, lambda r: tensor(name, M, N)[r, j])
-    return Norm(defs, {"total": total_of[j]})
-
-
 @pytest.mark.parametrize(("which", "output"), [(0, "first"), (1, "second")])
 def test_the_reduction_adds_the_partial_sums_of_all_programs(which, output):
-    partial = f"{output}_partial"
-    binding = {f"{partial}_ptr": T(partial, "i, j"), f"{output}_ptr": Out("total", "j")}
-    second = {"second_ptr": T("second", "j")} if which == 0 else {}
-    binding |= second | {"programs": M, "N": N, "ROWS": ROWS, "BLOCK": COLUMNS}
-    helpers = {"cast(value, DTYPE)": "value"}
+    binding = {
+        f"{output}_partial_ptr": T("part", "i, j"),
+        f"{output}_ptr": Out("sum", "j"),
+        "programs": M,
+        "N": N,
+        "ROWS": ROWS,
+        "BLOCK": COLUMNS,
+    }
+    if which == 0:
+        binding["second_ptr"] = T("second", "j")
     file, grid = FOLDER / "reduction.py", ("column tiles", which)
-    assert verify(
-        file, binding, grid, summed(partial), kernel="reduce_partials", helpers=helpers
-    )
+    assert verify(file, binding, grid, SUM, kernel="reduce_partials", helpers=ROUNDING)
 
 
 def reduction_in_loops(kernels):
-    binding = {"partial": T("partial", "i, j"), "total": Out("total", "j")}
-    return verify(kernels.reduce_partials, binding, summed("partial"))
+    binding = {"partial": T("part", "i, j"), "total": Out("sum", "j")}
+    return verify(kernels.reduce_partials, binding, SUM)
 
 
 def test_the_reduction_in_loops_does_the_same():
@@ -213,6 +200,14 @@ def wrong_loops(text, name):
     return None if reduction else reduction
 
 
+def not_proved(package, files, name):
+    """The first verdict on a changed package that is no proof, None where all are proved."""
+    if package == "triton_kernels":
+        return wrong(files)
+    pytest.importorskip("numba")
+    return wrong_loops(files["kernels.py"], name)
+
+
 # Mistakes that are in no kernel's text, but in the launcher or in rounding.
 ELSEWHERE = {
     "triton": {
@@ -241,22 +236,12 @@ EDITS = {
 @pytest.mark.parametrize("name", mutants.names())
 def test_a_mistake_in_a_kernel_is_not_proved(name, backend):
     pytest.importorskip(backend)
-    files = mutants.edited_package(f"{backend}_kernels", EDITS[backend, name], name)
-    if backend == "triton":
-        verdict = wrong(files)
-    else:
-        verdict = wrong_loops(files["kernels.py"], name)
+    package = f"{backend}_kernels"
+    files = mutants.edited_package(package, EDITS[backend, name], name)
+    verdict = not_proved(package, files, name)
     assert (verdict is None) == (name in ELSEWHERE[backend])
     if verdict is not None and verdict.kind == REFUTED:
         assert verdict.counterexample
-
-
-def not_proved(path, text, name):
-    """The first verdict on a changed kernel that is no proof, None where all are proved."""
-    if path.parts[0] == "triton_kernels":
-        return wrong({path.name: text})
-    pytest.importorskip("numba")
-    return wrong_loops(text, name)
 
 
 TEXTS = [program for fails, program in listed() if fails == "text"]
@@ -266,31 +251,31 @@ TEXTS = [program for fails, program in listed() if fails == "text"]
 def test_a_wrong_text_is_not_proved(program):
     source = (mutants.PACKAGE / program.path).read_text()
     text = mutants.edited(source, program.edits, str(program))
-    assert not_proved(Path(program.path), text, program.name) is not None
+    package, file = program.path.split("/")
+    assert not_proved(package, {file: text}, program.name) is not None
 
 
-def small_changes():
-    """(path, text, machine mutant): a hundred of the Triton kernels', all of the loops' below their helpers."""
+def small_changes(package, *files):
+    """[(package, file, text, machine mutant)]."""
     changes = []
-    for path in map(Path, FILES):
-        text = (mutants.PACKAGE / path).read_text()
-        changes += [(path, text, mutant) for mutant in machine_mutants(text)]
-    changes = random.Random(20261122).sample(changes, 100)
-    path = Path("numba_kernels/kernels.py")
-    text = (mutants.PACKAGE / path).read_text()
-    first = text[: text.index("# A row:")].count("\n")
-    loops = [mutant for mutant in machine_mutants(text) if mutant.line > first]
-    return changes + [(path, text, mutant) for mutant in loops]
+    for file in files:
+        text = (mutants.PACKAGE / package / file).read_text()
+        changes += [(package, file, text, mutant) for mutant in machine_mutants(text)]
+    return changes
 
 
-FILES = [f"triton_kernels/{name}.py" for name in ("arithmetic", "rows", "sweeps")]
-CHANGES = small_changes()
+# A hundred of the Triton kernels', all of the loops' below their helpers.
+IN_TRITON = small_changes("triton_kernels", "arithmetic.py", "rows.py", "sweeps.py")
+CHANGES = random.Random(20261122).sample(IN_TRITON, 100)
+for change in small_changes("numba_kernels", "kernels.py"):
+    if change[-1].start > change[2].index("# A row:"):
+        CHANGES.append(change)
 
 
-def has_a_reason(path, mutant, code):
+def has_a_reason(package, mutant, code):
     """Whether a change of a statement is one of those of equal_changes.txt, which says why they may be."""
     table = Path(__file__).with_name("equal_changes.txt").read_text(encoding="utf8")
-    rows = table.partition(f"[{path.parts[0]}]\n")[2].partition("\n\n")[0]
+    rows = table.partition(f"[{package}]\n")[2].partition("\n\n")[0]
     return any(
         part in code and change in str(mutant)
         for part, change, _ in (row.split(" || ") for row in rows.splitlines())
@@ -300,7 +285,8 @@ def has_a_reason(path, mutant, code):
 @pytest.mark.sampled(of=5)
 @pytest.mark.parametrize("chunk", range(30))
 def test_no_small_change_of_a_text_is_accepted_without_a_reason(chunk):
-    for path, text, mutant in CHANGES[chunk::30]:
-        if not_proved(path, mutant.applied(text), str(mutant)) is None:
+    for package, file, text, mutant in CHANGES[chunk::30]:
+        changed = {file: mutant.applied(text)}
+        if not_proved(package, changed, str(mutant)) is None:
             code = statement_at(text, mutant.line)
-            assert has_a_reason(path, mutant, code), f"{path}, {mutant}: {code}"
+            assert has_a_reason(package, mutant, code), f"{file}, {mutant}: {code}"

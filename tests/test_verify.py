@@ -1,10 +1,12 @@
 """verify proves right kernels of many house styles, and proves no wrong one."""
 
 import importlib.util
+import inspect
 import json
 import linecache
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import field_kernels
@@ -24,15 +26,22 @@ from verify_kernels import (
     UNDEFINED,
 )
 
-from normgrad.verify import FLOAT, ROWS, WHOLE, M, N, Out, T, eps, norm, verify
+from normgrad.verify import WHOLE, Out, T, verify
 from normgrad.verify.__main__ import main
-from normgrad.verify.binding import letter
+from normgrad.verify.package import FORWARD, Case
 
 PROVED, IF_ZERO = "proved for every M and N", "proved if masked lanes hold 0"
 
 
 def verdict(text, binding, grid, definitions):
     return verify(HEAD + text, binding, grid, definitions, kernel="kernel", seconds=10)
+
+
+def changed(name, old, new):
+    """The verdict on a kernel in which a text is another one."""
+    text, *launch = KERNELS[name]
+    assert old in text
+    return verdict(text.replace(old, new), *launch)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -42,10 +51,8 @@ def test_right_kernels_are_proved(name):
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_no_edit_by_hand_is_proved(name):
-    text, *launch = KERNELS[name]
     for old, new, why in ATTACKS[name]:
-        assert text.count(old) >= 1, old
-        result = verdict(text.replace(old, new), *launch)
+        result = changed(name, old, new)
         unknown = result.kind == IF_ZERO and why == "0 of what is not known"
         assert bool(result) == (why is None) and (unknown or result.kind != IF_ZERO), (
             f"{why}: {result}"
@@ -59,7 +66,8 @@ def test_no_binding_that_does_not_fit_is_proved(name, change, grid, why):
     assert result.kind not in (PROVED, IF_ZERO), why
 
 
-ROW_LAUNCH = KERNELS["a program for each row"][1:]
+A_ROW = "a program for each row"
+ROW_LAUNCH = KERNELS[A_ROW][1:]
 
 
 def test_a_kernel_with_a_helper_and_with_decorators_that_change_nothing_is_proved():
@@ -86,16 +94,14 @@ def test_no_decorator_is_taken_for_one_that_changes_nothing(decorator):
 
 @pytest.mark.parametrize("added", UNDEFINED)
 def test_no_operation_that_is_never_defined_is_proved(added):
-    text = ROW.replace("rsqrt(square + eps)", f"rsqrt(square + eps) + {added}")
-    result = verdict(text, *ROW_LAUNCH)
+    root = "rsqrt(square + eps)"
+    result = changed(A_ROW, root, f"{root} + {added}")
     assert result.kind in ("not read", "wrong in itself"), result
 
 
 def test_a_promise_to_the_compiler_is_an_assumption():
-    text = ROW.replace(
-        "    cols =", "    n_cols = tl.multiple_of(n_cols, 16)\n    cols ="
-    )
-    result = verdict(text, *ROW_LAUNCH)
+    promise = "    n_cols = tl.multiple_of(n_cols, 16)\n"
+    result = changed(A_ROW, "    cols =", f"{promise}    cols =")
     assert result and any("promises to the compiler" in a for a in result.assumptions)
 
 
@@ -136,7 +142,7 @@ def test_no_edit_by_machine_is_proved_that_makes_a_kernel_wrong(name):
 
 
 def swaps(text):
-    """Texts in which a name, of which not only the dtype is asked, is another one of the kernel's."""
+    """(change, text): a name, of which not only the dtype is asked, is another one of the kernel's."""
     start = text.rindex("def kernel(")
     header, _, body = text[start:].partition("):\n")
     names = re.findall(r"(\w+)(?=[,:]|$)", header.partition("(")[2])
@@ -146,21 +152,17 @@ def swaps(text):
         for name in names:
             if name != match[1]:
                 edited = body[: match.start()] + name + body[match.end() :]
-                yield f"{text[:start]}{header}):\n{edited}"
+                place = body[: match.end()].splitlines()[-1]
+                yield f"{place} -> {name}", f"{text[:start]}{header}):\n{edited}"
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_no_exchange_of_two_names_is_proved(name):
     text, *launch = KERNELS[name]
     edits = list(swaps(text))
-    for edited in random.Random(name).sample(edits, min(40, len(edits))):
+    for change, edited in random.Random(name).sample(edits, min(40, len(edits))):
         result = verdict(edited, *launch)
-        changed = [
-            f"{a.strip()} -> {b.strip()}"
-            for a, b in zip(text.split("\n"), edited.split("\n"), strict=True)
-            if a != b
-        ]
-        assert result.kind not in (PROVED, IF_ZERO), changed
+        assert result.kind not in (PROVED, IF_ZERO), change
 
 
 @pytest.mark.parametrize(
@@ -180,15 +182,12 @@ def test_no_exchange_of_two_names_is_proved(name):
     ],
 )
 def test_names_are_the_module_s_own_before_they_are_python_s(function, old, new, kind):
-    text, *launch = KERNELS["a program for each row"]
-    assert old in text
-    text = f"@triton.jit\n{function}\n\n{text.replace(old, new)}"
-    assert verdict(text, *launch).kind == kind
+    text = f"@triton.jit\n{function}\n\n{ROW.replace(old, new)}"
+    assert old in ROW and verdict(text, *ROW_LAUNCH).kind == kind
 
 
 def test_a_refuted_kernel_is_shown_by_its_terms_and_by_values():
-    text, *launch = KERNELS["a program for each row"]
-    result = verdict(text.replace("(offset + w)", "w"), *launch)
+    result = changed(A_ROW, "(offset + w)", "w")
     assert result.kind == "refuted" and result.outputs["R"]
     shown = str(result.outputs["Y"])
     assert "stored - defined = -sqrt(N)*weight_offset*x[i, j]/sqrt(" in shown
@@ -203,46 +202,38 @@ def test_what_is_taken_for_granted_is_printed():
     assert atomic.endswith("dw = dw[j], if dw is 0 before the kernel runs")
     chunks = verdict(*KERNELS["chunks of rows"]).assumptions
     assert "programs_0 * K is at least the number of rows" in chunks
-    text, *launch = KERNELS["atomic additions"]
-    quotient = verdict(
-        text.replace("* tl.load(rstd", "/ a * a * tl.load(rstd"), *launch
-    )
+    load = "* tl.load(rstd"
+    quotient = changed("atomic additions", load, f"/ a * a {load}")
     assert quotient and "x[i, j] is not 0" in quotient.assumptions
-    text, *launch = KERNELS["a program for each row"]
-    filled = verdict(text.replace(", other=0)\n    dtype", ")\n    dtype"), *launch)
+    filled = changed(A_ROW, ", other=0)\n    dtype", ")\n    dtype")
     assert filled.kind == IF_ZERO and not filled
     assert "(lines 14); Triton leaves it open" in filled.assumptions[0]
 
 
 def test_a_value_that_depends_on_the_block_is_wrong_in_itself():
-    text, *launch = KERNELS["tiles by block pointers"]
-    unmasked = text.replace(
-        "tl.where(m_d[None, :], b_x - b_mean[:, None], 0.0)", "b_x - b_mean[:, None]"
-    )
-    result = verdict(unmasked, *launch)
+    centred = "b_x - b_mean[:, None]"
+    masked = f"tl.where(m_d[None, :], {centred}, 0.0)"
+    result = changed("tiles by block pointers", masked, centred)
     assert result.kind == "wrong in itself" and "BD*" in str(result)
     assert result.outputs["mean"]
 
 
 def test_a_kernel_object_is_read_from_its_file_and_those_beside_it():
     rows = pytest.importorskip("normgrad.triton_kernels.rows")
-    binding = dict(
-        x_ptr=T("x", stride=letter("x_step") * letter("VECTOR")),
-        residual_ptr=None, weight_ptr=T("weight"), bias_ptr=None, y_ptr=Out("y"),
-        residual_out_ptr=None, mean_ptr=None, rstd_ptr=Out("rstd"), M=M, N=N,
-        MEAN=True, SCALE=1, EPS=eps, OFFSET=0, PLACEMENT="clamp", PER_HEAD=False,
-        CENTER=False, ROUND=True, ACC=FLOAT, ROWS=ROWS, BLOCK=WHOLE, _ROUND_BF16=False,
-        heads=None, x_head_step=None, residual_head_step=None,
-    )  # fmt: skip
-    clamped = norm(placement="clamp")
-    strides = dict(stride="x_step", heads=("heads", "x_head_step"))
-    of_heads = binding | dict(x_ptr=T("x", **strides), VECTOR=1)
-    del of_heads["heads"], of_heads["x_head_step"]
-    assert verify(rows.forward_rows, of_heads, "row tiles", clamped)
-    of_heads["x_ptr"] = T("x", stride="x_step", heads=("heads", "x_step"))
-    assert not verify(rows.forward_rows, of_heads, "row tiles", clamped)
+    case = Case(False, True, "clamp", residual=False, bias=False)
+    clamped, inside = (
+        replace(case, piece=p).definitions() for p in ("clamp", "inside")
+    )
+    names = [*inspect.signature(rows.forward_rows.fn).parameters]
+    binding = case.binding(names, FORWARD) | {"_ROUND_BF16": False}
+    of_heads = binding | {"VECTOR": 1}
+    del of_heads["heads"]
+    for step, kind in (("x_head_step", PROVED), ("x_step", "not read")):
+        of_heads["x_ptr"] = T("x", stride="x_step", heads=("heads", step))
+        result = verify(rows.forward_rows, of_heads, "row tiles", clamped)
+        assert result.kind == kind, result
     assert verify(rows.forward_rows, binding, "row tiles", clamped)
-    assert verify(rows.forward_rows, binding, "row tiles", norm()).kind == "refuted"
+    assert verify(rows.forward_rows, binding, "row tiles", inside).kind == "refuted"
     assert verify(rows.forward_rows, binding, "rows", clamped).kind == "not read"
 
 
@@ -278,8 +269,7 @@ def test_a_kernel_object_is_the_one_of_its_text(change, tmp_path):
 CELLS = {
     "cell 1": "import triton.language as tl\ndef once(a):\n    return a",
     "cell 2": "def max(a, b):\n    return 2 * a",
-    "cell 3": KERNELS["a program for each row"][0]
-    .replace("@triton.jit\n", "")
+    "cell 3": ROW.replace("@triton.jit\n", "")
     .replace("rsqrt(", "tl.rsqrt(")
     .replace("LLAMA", "0"),
 }
@@ -298,8 +288,8 @@ def test_a_kernel_of_a_notebook_is_read_with_the_modules_of_other_cells(
         lines = text.splitlines(keepends=True)
         monkeypatch.setitem(linecache.cache, cell, (len(text), None, lines, cell))
         exec(compile(text, cell, "exec"), names)
-    _, binding, grid, definitions = KERNELS["a program for each row"]
-    result = verify(names["kernel"], binding | dict(mode=1), grid, definitions)
+    binding, *launch = ROW_LAUNCH
+    result = verify(names["kernel"], binding | dict(mode=1), *launch)
     assert result.kind == kind, result
 
 
@@ -308,14 +298,10 @@ def test_the_table_of_the_book_is_of_the_bindings_and_the_page_explains_it():
     table = (root / "src/normgrad/verify/field_kernels.json").read_text()
     rows = json.loads(table)["rows"]
     page = (root / "book/field_kernels.md").read_text()
-    bound = [
-        [case[name] for name in ("package", "file", "name", "note")]
-        for case in field_kernels.cases()
-    ]
-    assert bound == [
-        [row[name] for name in ("package", "file", "kernel", "note")] for row in rows
-    ]
-    for row in rows:
+    for row, case in zip(rows, field_kernels.cases(), strict=True):
+        for name in ("package", "file", "note"):
+            assert row[name] == case[name]
+        assert row["kernel"] == case["name"]
         assert row["version"] == field_kernels.PACKAGES[row["package"]]
         # The page prints the line that is not read; a wrong kernel needs a sentence.
         reason = row["verdict"] == "not read" and "\n  line" in row["words"]
@@ -332,9 +318,9 @@ def test_the_table_of_the_book_is_of_the_bindings_and_the_page_explains_it():
     ],
 )
 def test_what_is_not_bound_is_named(name, words):
-    text, binding, *launch = KERNELS["a program for each row"]
+    binding, *launch = ROW_LAUNCH
     binding = {key: value for key, value in binding.items() if key != name}
-    assert words in verdict(text, binding, *launch).why
+    assert words in verdict(ROW, binding, *launch).why
 
 
 @pytest.mark.parametrize(
@@ -347,9 +333,9 @@ def test_what_is_not_bound_is_named(name, words):
     ],
 )
 def test_a_binding_that_makes_no_sense_is_refused(change, grid, words):
-    text, binding, _, definitions = KERNELS["a program for each row"]
+    binding, _, definitions = ROW_LAUNCH
     with pytest.raises(ValueError, match=words):
-        verdict(text, binding | change, grid, definitions)
+        verdict(ROW, binding | change, grid, definitions)
 
 
 def test_the_kernels_of_a_text_are_named_and_no_other_functions():
@@ -372,14 +358,14 @@ def test_the_command_proposes_a_binding_and_takes_none_silently(
     assert "--bind 'DX=Out(\"dx\")'" in proposed and "--as-proposed" in proposed
     words += ["--as-proposed", "--norm", "center=True, bias=True", "--bind", "K=CHUNK"]
     words += ["--grid", "programs"]
-    for name in ("DY", "DX", "X"):
-        kind = "Out" if name == "DX" else "T"
-        words += [
-            "--bind",
-            f'{name}={kind}("{name.lower()}", stride="{name.lower()}_stride")',
-        ]
-    for name in ("DW", "DB"):
-        words += ["--bind", f'{name}=Out("{name.lower()}", "p, j", stride="dw_stride")']
+    for bound in (
+        'DY=T("dy", stride="dy_stride")',
+        'DX=Out("dx", stride="dx_stride")',
+        'X=T("x", stride="x_stride")',
+        'DW=Out("dw", "p, j", stride="dw_stride")',
+        'DB=Out("db", "p, j", stride="dw_stride")',
+    ):
+        words += ["--bind", bound]
     monkeypatch.setattr("sys.argv", [*words, "--bind", "Z=N"])
     with pytest.raises(SystemExit):
         main()

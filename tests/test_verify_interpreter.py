@@ -1,71 +1,40 @@
 """What verify proves is so when it is run in Triton's interpreter, against NumPy code of the definitions."""
 
-import importlib.util
 import inspect
 
 import numpy as np
 import pytest
+from sympy import Symbol
 
 pytest.importorskip("triton")
 torch = pytest.importorskip("torch")
 
-from verify_kernels import HEAD, KERNELS  # noqa: E402
+from homework_solutions import of_source  # noqa: E402
+from points import Point  # noqa: E402
+from verify_kernels import HEAD, KERNELS, PART  # noqa: E402
 
-from normgrad.symbolic import compile as code_of  # noqa: E402
+from normgrad.symbolic.symbols import i, j  # noqa: E402
 from normgrad.triton_kernels.interpreter import INTERPRETED  # noqa: E402
-from normgrad.verify import CHUNK, COLUMNS, ROWS, WHOLE, M, N, T, eps  # noqa: E402
-from normgrad.verify.definitions import OFFSET, TENSORS  # noqa: E402
+from normgrad.verify import CHUNK, COLUMNS, ROWS, WHOLE, M, N, T  # noqa: E402
+from normgrad.verify.definitions import entry  # noqa: E402
 
-NUMBERS = {eps: 0.3, OFFSET: 0.75}
 DIGITS = np.cbrt(np.finfo(np.float64).eps)  # a quotient of integers has 24 bits
 APART, OUTSIDE = 3, 777.0  # between two rows of a tensor, and what lies there
-
-
-def loaded(text, path):
-    """The kernel of a text, as Triton has it."""
-    text = text.replace("extra.libdevice", "math").replace("float32", "float64")
-    path.write_text(text.replace(" rsqrt(", " tl.rsqrt("))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.kernel
 
 
 class Run:
     """One launch: a kernel's arguments made from its binding, and what its outputs must be."""
 
-    def __init__(self, binding, grid, definitions, rows, columns, rng):
-        self.binding, self.definitions, self.rng = binding, definitions, rng
-        self.sizes = {M: rows, N: columns}
+    def __init__(self, binding, grid, definitions, rows, columns):
+        self.binding, self.definitions = binding, definitions
+        draw = np.random.default_rng(20261126)
+        self.point = Point((rows, columns), definitions.defs, draw)
+        self.sizes = self.point.sizes
         programs = 2 if CHUNK not in binding.values() else -(-rows // 2)
         counts = {"rows": rows, "row tiles": -(-rows // 4), "programs": programs}
         self.grid = counts.get(grid, -(-columns // 4))
         self.blocks = {WHOLE: 32, COLUMNS: 4, ROWS: 4, CHUNK: 2}
-        self.arrays, self.memory = {}, {}
-
-    def array(self, name):
-        """A tensor of the definitions: random, or computed by them."""
-        if name not in self.arrays:
-            base = TENSORS.get(name)
-            shape = (M, N) if base is None else base.shape
-            lines = [
-                h for h, _ in self.definitions.defs if getattr(h, "base", 0) == base
-            ]
-            if base is not None and lines:
-                self.arrays[name] = self.computed(lines[0])
-            else:
-                sizes = [self.sizes[size] for size in shape]
-                self.arrays[name] = self.rng.standard_normal(sizes)
-        return self.arrays[name]
-
-    def computed(self, head):
-        """The value of a definition."""
-        function = code_of(self.definitions.defs, [head])
-        numbers = {str(symbol): n for symbol, n in {**NUMBERS, **self.sizes}.items()}
-        names = inspect.signature(function).parameters
-        return function(
-            **{n: numbers[n] if n in numbers else self.array(n) for n in names}
-        )[0]
+        self.memory = {}
 
     def argument(self, name):
         """An argument of the kernel."""
@@ -76,7 +45,9 @@ class Run:
             return self.sizes[N] + APART  # a stride
         if isinstance(bound, str):
             return self.blocks[bound]
-        return {**NUMBERS, **self.sizes}.get(bound, bound)
+        if bound in self.sizes:
+            return self.sizes[bound]
+        return self.point.tensor(bound) if isinstance(bound, Symbol) else bound
 
     def pointer(self, name, bound):
         """Memory with a tensor's rows apart from each other, and marks between and around them."""
@@ -88,7 +59,9 @@ class Run:
         memory = torch.full((shape[0] * stride + 2 * 64,), OUTSIDE, dtype=torch.float64)
         view = torch.as_strided(memory, shape, (stride, 1), 64)
         if bound.before:
-            view.copy_(torch.from_numpy(self.array(bound.before)).reshape(shape))
+            before = bound.before
+            head = PART[i, j] if before == "part" else entry(before)
+            view.copy_(torch.from_numpy(self.point.tensor(head)).reshape(shape))
         elif name == "dw" and "p" not in bound.letters:
             view.zero_()  # what atomic additions start from
         self.memory[name] = memory, view
@@ -98,7 +71,7 @@ class Run:
         """That an output is what the definitions say, and that nothing around it was written."""
         memory, view = self.memory[name]
         stored = view.numpy().sum(0) if "p" in bound.letters else view.numpy()
-        defined = self.computed(self.definitions.outputs[bound.after])
+        defined = self.point.tensor(self.definitions.outputs[bound.after])
         error = np.abs(stored.reshape(defined.shape) - defined)
         assert (error <= DIGITS * (1 + np.abs(defined))).all(), name
         view.fill_(OUTSIDE)
@@ -111,11 +84,12 @@ class Run:
 @pytest.mark.skipif(not INTERPRETED, reason="Triton was imported to compile")
 @pytest.mark.parametrize(("rows", "columns"), [(5, 6), (7, 13), (1, 3)])
 @pytest.mark.parametrize("name", KERNELS)
-def test_proved_kernels_store_what_is_defined(name, rows, columns, tmp_path):
+def test_proved_kernels_store_what_is_defined(name, rows, columns):
     text, binding, grid, definitions = KERNELS[name]
-    kernel = loaded(HEAD + text, tmp_path / f"kernel_{abs(hash(name))}.py")
-    rng = np.random.default_rng(20261126)
-    run = Run(binding, grid, definitions, rows, columns, rng)
+    text = f"{HEAD}{text}".replace(" rsqrt(", " tl.rsqrt(")
+    text = text.replace("extra.libdevice", "math").replace("float32", "float64")
+    kernel = of_source(text)["kernel"]
+    run = Run(binding, grid, definitions, rows, columns)
     names = inspect.signature(kernel.fn).parameters
     kernel[(run.grid,)](**{name: run.argument(name) for name in names})
     for output, bound in binding.items():

@@ -16,29 +16,18 @@ def vectorized(dy, x, weight, mean, rstd):
 
 
 def over_rows(dy, x, weight, mean, rstd):
+    def one_row(g, x_hat, scale):
+        return scale * (g - np.mean(g) - x_hat * (x_hat @ g) / n)
+
     m, n = x.shape
-    dx, dw, db = np.empty_like(x), np.zeros_like(weight), np.zeros(n)
+    dx, dw, db = np.empty_like(x), np.zeros_like(weight), 0
     for i in range(m):
         x_hat = (x[i] - mean[i]) * rstd[i]
-        wdy = weight * dy[i]
-        dx[i] = rstd[i] * (wdy - wdy.mean() - x_hat * (x_hat @ wdy) / n)
+        dx[i] = one_row(weight * dy[i], x_hat, rstd[i])
         dw += dy[i] * x_hat
-        db += dy[i]
-    return {"dx": dx, "dw": dw, "db": db}
-
-
-def row_by_row(dy, x, weight, mean, rstd):
-    def one_row(g, row, center, scale):
-        x_hat = scale * (row - center)
-        return scale * (g - np.mean(g) - x_hat * np.mean(x_hat * g))
-
-    rows = zip(dy * weight, x, mean, rstd, strict=True)
-    dx = np.stack([one_row(g, row, a, r) for g, row, a, r in rows])
-    dw = sum(dy[k] * (x[k] - mean[k]) * rstd[k] for k in range(len(x)))
-    db = 0
-    for row in dy:
+    for row, _ in zip(dy, x, strict=True):
         db += row
-    return dx, dw, db
+    return {"dx": dx, "dw": dw, "db": db}
 
 
 def rms_forward_in_loops(x, weight, eps):
@@ -48,46 +37,6 @@ def rms_forward_in_loops(x, weight, eps):
         rstd[i] = 1 / math.sqrt(np.dot(row, row) / n + eps)
         y[i] = row * weight / math.sqrt(sum([row[k] ** 2 for k in range(n)]) / n + eps)
     return y, rstd
-
-
-def torch_function():
-    """A right autograd Function; torch is imported here."""
-    import torch
-
-    class LayerNorm(torch.autograd.Function):
-        @staticmethod
-        def forward(x, weight, bias, eps):
-            var, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)
-            return torch.addcmul(
-                bias.expand_as(x),
-                (x - mean) / (var + eps).sqrt(),
-                weight.expand(x.shape),
-            )
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            x, weight, _, ctx.eps = inputs
-            ctx.save_for_backward(weight, x)
-
-        @staticmethod
-        def backward(ctx, dy):
-            weight, x = ctx.saved_tensors
-            m, n = x.size()
-            q = x - x.mean(1).unsqueeze(1)
-            norm = torch.linalg.vector_norm(q, dim=1, keepdim=True)
-            rstd = (norm.square() / n + ctx.eps).rsqrt()
-            wdy = dy.mul(weight)
-            c1 = rstd * q.mul(wdy).sum(1).view(m, 1) / n
-            dx = wdy.sub(wdy.mean(1, True)).addcmul(q * rstd, c1, value=-1) * rstd
-            needed = ctx.needs_input_grad[2]
-            return (
-                dx,
-                torch.einsum("ij,ij->j", dy, q * rstd),
-                dy.sum(0) if needed else None,
-                None,
-            )
-
-    return LayerNorm
 
 
 def layer_norm_in_loops(x, weight, bias, eps, y, mean, rstd):

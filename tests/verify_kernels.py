@@ -31,9 +31,8 @@ LLAMA: tl.constexpr = tl.constexpr(0)
 
 """
 PART = tensor("part", M, N)
-SUM = Norm(Defs(), {"sum": total(M, lambda r: PART[r, j])})
-SUM.defs[tensor("sum", N)[j]] = total(M, lambda r: PART[r, j])
-SUM.outputs["sum"] = tensor("sum", N)[j]
+SUM = Norm(Defs(), {"sum": tensor("sum", N)[j]})
+SUM.defs[SUM.outputs["sum"]] = total(M, lambda r: PART[r, j])
 
 # A program for each row; casts by mode; an offset of the weight.
 ROW = """
