@@ -41,21 +41,3 @@ def test_large_results_are_in_memory_for_huge_pages(backend, torch_rng):
     y = normgrad.layer_norm(x, columns, backend=backend)
     (dx,) = torch.autograd.grad(y, x, torch.ones_like(y))
     assert "hg" in _flags(y) and "hg" in _flags(dx)
-
-
-def test_no_page_beyond_the_result_is_asked_for(monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        rows, "_madvise", lambda: lambda *arguments: asked.append(arguments)
-    )
-    t = torch.empty(rows.LARGE // 4)
-    result = rows.unwritten(t, torch.float32)
-    ((first, size, _),) = asked
-    assert (
-        first % rows.mmap.PAGESIZE == 0
-        and 0 <= first - result.data_ptr() < rows.mmap.PAGESIZE
-    )
-    assert first + size == result.data_ptr() + result.nbytes
-    rows.unwritten(t[1:], torch.float32)
-    rows.unwritten(t.to("meta"), torch.float32)
-    assert len(asked) == 1
