@@ -19,8 +19,8 @@ SEARCH = 2.0  # seconds of the processor for a change of the text
 LONGEST = 300  # characters of an expression that is still read by a person
 HINT = "Both were read from your text. Which step of forward does the difference leave out, or take twice?"
 CHANGED = (
-    "Found by trying, with the inputs that yours draws. Forward and backward agree then; which of the two was meant "
-    "otherwise is yours to say."
+    "One change of this line makes your gradient that of your forward. It was found by trying, with the inputs that "
+    "yours draws; which of the two was meant otherwise is yours to say."
 )
 
 
