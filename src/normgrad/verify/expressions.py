@@ -434,10 +434,12 @@ class Expressions(Walker):
             match cut:
                 case ast.Constant(value=None):
                     axes.append("1")
-                case ast.Slice(lower=None, upper=None, step=None) if left:
-                    axes.append(left.pop(0))
-                case ast.Slice(lower=None, upper=None, step=None) if not value.axes:
-                    pass  # Triton leaves a scalar as it is
+                # Triton leaves a scalar, which has no axis, as it is
+                case ast.Slice(lower=None, upper=None, step=None) if (
+                    left or not value.axes
+                ):
+                    axes += left[:1]
+                    del left[:1]
                 case _:
                     raise NotRead("a part of a tile, or more axes than it has")
         return replace(value, axes=(*axes, *left))
