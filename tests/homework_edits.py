@@ -29,8 +29,8 @@ from normgrad.homework.named import Diagnosis
 from normgrad.homework.reading import kernels
 from normgrad.homework.reading.beliefs import diagnoses
 from normgrad.homework.reading.equations import equations_of
-from normgrad.homework.reading.held import POINTS, STEP
 from normgrad.homework.reading.operators import NEAR
+from normgrad.homework.reading.rerun import POINTS, STEP
 from normgrad.homework.sandbox.student import Local
 from normgrad.homework.task import Draw, find
 from normgrad.symbolic import Defs, tensor

@@ -10,7 +10,7 @@ import numpy as np
 from ...mistakes.table import UNKNOWN
 from ..named import Diagnosis, named
 from ..sandbox.student import Given, Request
-from . import held, nearest
+from . import rerun
 from .child import in_child
 
 SECONDS = 5
@@ -49,14 +49,14 @@ def explained(operator, inputs, dy, grads, name, named_already) -> list[Diagnosi
     return _change(operator, inputs, dy, name)
 
 
-def _asked(operator, inputs, arrays, module, options):
-    """The outcome of a module's function of its own name with the student's operator and arrays."""
+def _rerun(function, operator, inputs, arrays, options):
+    """The outcome of a function of `rerun` with the student's operator and arrays."""
     arguments = []
     for key, array in arrays.items():
         arguments.append(Given(key, array, kind=inputs.library))
     options |= {
-        "source": getsource(module),
-        "run": module.__name__.rpartition(".")[2],
+        "source": getsource(rerun),
+        "run": function.__name__,
         "ways": WAYS,
     }
     request = Request("program", tuple(arguments), options)
@@ -68,7 +68,7 @@ def _missing_path(operator, inputs, dy, grads, name):
     arrays = {"dy": dy, **inputs.arrays}
     ways = [operator.like(inputs.arrays[name]) for _ in range(WAYS)]
     arrays |= {f"way {k}": way for k, way in enumerate(ways)}
-    outcome = _asked(operator, inputs, arrays, held, {"moved": name})
+    outcome = _rerun(rerun.held, operator, inputs, arrays, {"moved": name})
     if outcome.values is None:
         return []
     slopes = outcome.values[0].numbers
@@ -98,11 +98,9 @@ def _change(operator, inputs, dy, name):
         "moved": name,
         "inputs": list(inputs.arrays),
         "near": NEAR,
-        "points": held.POINTS,
-        "step": held.STEP,
         "seconds": SEARCH,
     }
-    facts = _asked(operator, inputs, arrays, nearest, options).facts
+    facts = _rerun(rerun.nearest, operator, inputs, arrays, options).facts
     if "line" not in facts:
         return []
     title = f"The gradient for {name} is right with one change of line {facts['line']}"
