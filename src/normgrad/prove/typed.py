@@ -74,10 +74,8 @@ def _call(frame):
     position = list(code.co_positions())[frame.f_lasti // 2]
     for node in ast.walk(_parsed(text)):
         if isinstance(node, ast.Call):
-            lines, columns = (
-                (node.lineno, node.end_lineno),
-                (node.col_offset, node.end_col_offset),
-            )
+            lines = node.lineno, node.end_lineno
+            columns = node.col_offset, node.end_col_offset
             if lines + columns == position:
                 return node, _parsed(text), text
     raise LookupError("the call's text")

@@ -287,7 +287,6 @@ class Reader(Walker):
 
     def __init__(self, symbols: bool = True):
         self.symbols, self.used, self.depth = symbols, {}, 0
-
         self.phase = FORWARD
 
     # what stands around the program
