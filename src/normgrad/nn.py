@@ -176,8 +176,8 @@ class RMSNorm(_Norm, torch.nn.RMSNorm):
 
     Args:  normalized_shape: an int or the last axes' sizes; eps (None means the statistics' machine epsilon),
            elementwise_affine, device, dtype as in torch; weight_offset: what is added to the weight, which begins at
-           1 - weight_offset: 1.0 in Gemma; heads: H for a weight of the shape (H, *normalized_shape), one for each
-           head; casting: "once" multiplies in the dtype of the statistics and rounds once,
+           1 - weight_offset: 1.0 in Gemma 1 to 3; heads: H for a weight of the shape (H, *normalized_shape), one for
+           each head; casting: "once" multiplies in the dtype of the statistics and rounds once,
            "llama" rounds x_hat to the input's dtype and multiplies then, as most models of transformers do: torch
            multiplies, in one more pass over the rows, and y has the promoted dtype of input and weight, as there (of
            functions, weight * rms_norm(x, n)); out_dtype, backend as normgrad.normalize

@@ -122,7 +122,7 @@ class NormSpec:
              placement: where eps stands in the denominator D of s = sqrt(reduce(q**2)):
                  "inside" sqrt(s**2 + eps), "outside" s + eps, "clamp" max(s, eps)
              weight_offset: the constant that is added to the weight, in the dtype of the statistics: 1 where the weight
-             is stored as its distance from 1, as in Gemma; what has an offset needs a weight
+             is stored as its distance from 1, as in Gemma 1 to 3; what has an offset needs a weight
     Raises:  ValueError or TypeError naming the field, what it got and what it needs
     """
 

@@ -193,7 +193,7 @@ def rms_norm(
 
     Args:     input (..., *normalized_shape); weight normalized_shape or None; eps at least 0, None means the machine
               epsilon of the statistics' dtype, as torch computes it; weight_offset: what is added to the weight, 1.0 in
-              Gemma; heads, out_dtype, backend as layer_norm
+              Gemma 1 to 3; heads, out_dtype, backend as layer_norm
     Returns:  y in input's shape, in out_dtype or input's dtype
     Numerics: as normalize
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs

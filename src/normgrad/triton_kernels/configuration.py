@@ -20,7 +20,8 @@ BACKWARD_TILE, BACKWARD_ELEMENTS = 4096, 16
 # bfloat16 and 113 for (98304, 768), these 70 and 80; from 4096 columns on the two are within 3 %.
 FORWARD_TILE, FORWARD_ELEMENTS = 2048, 32
 # Threads of a program, and its warps. Under HIP they are counted as warps of 64 threads, which AMD's data-centre GPUs
-# have; its consumer GPUs (RDNA) have 32, and could run twice as many: for them the limit is stricter than it must be.
+# have up to MI355X; gfx1250 and its consumer GPUs (RDNA) have 32, and could run twice as many: for them the limit is
+# stricter than it must be.
 MOST_THREADS = 1024
 MOST_WARPS = MOST_THREADS // (64 if torch.version.hip else 32)
 # The longest rows that a program holds whole, by the bytes of an accumulator. The backward's dw and db alone are 32 of
@@ -88,7 +89,7 @@ def device_of(tensor) -> Device:
 @lru_cache
 def _device(device):
     found = torch.cuda.get_device_properties(device)
-    # AMD's properties have no limit to opt in to: its 64 KiB are what a block has.
+    # AMD's properties have no limit to opt in to: what a block has is 64 KiB, and 160 KiB on gfx950.
     shared = (
         getattr(found, "shared_memory_per_block_optin", None)
         or found.shared_memory_per_block
