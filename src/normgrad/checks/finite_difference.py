@@ -52,7 +52,8 @@ def directional(
     Two central differences, with steps h and h / 2, give Richardson's extrapolation; their distance measures the
     truncation error, and the roundoff is u times the size of the terms of f over h.
 
-    Args:     f: takes the inputs, returns (value, size), size the sum of the absolute terms that make the value;
+    Args:     f: takes the inputs, returns (value, size), size the sum of the absolute values of all numbers that make
+              the value: of its terms, and of what f itself subtracts, as a mean from x, in units of the value;
               inputs, direction: sequences of float64 arrays of equal shapes
     """
     h = best_step(dtype)

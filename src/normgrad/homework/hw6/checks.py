@@ -157,7 +157,7 @@ def accepts_right(exam) -> str:
             raise Wrong(
                 f"It rejects a right backward ({how}), {words}.{said} Either what you compare with is wrong (another "
                 "loss, other statistics than layernorm_forward returns, an entry of x that is not put back), or you "
-                "allow less than rounding and the truncation of a difference, which can be computed."
+                "allow less than the forward's rounding and the truncation of a difference, which can be computed."
             )
     facts = _facts(exam, ZERO)
     if not facts["rejected"]:

@@ -35,17 +35,15 @@ def slope(arrays, ways, dy):
     """(slope of the loss <dy, y> along a direction, how far off it may be): two central differences."""
 
     def loss(t):
-        y, mean, rstd = layernorm_forward(
-            *(a + t * way for a, way in zip(arrays, ways, strict=True))
-        )
-        far = np.abs(mean) * rstd  # what subtracting a mean costs
-        return (dy * y).sum(), (
-            np.abs(dy) * (np.abs(y) + far[:, None] * np.abs(arrays[1]))
-        ).sum()
+        x, weight, bias = (a + t * way for a, way in zip(arrays, ways, strict=True))
+        y, _, rstd = layernorm_forward(x, weight, bias)
+        far = np.abs(x).mean(-1) * rstd  # what subtracting a mean costs
+        size = np.abs(y) + np.abs(bias) + far[:, None] * np.abs(weight)
+        return (dy * y).sum(), (np.abs(dy) * size).sum()
 
     def central(h):
-        (up, size), (down, _) = loss(h), loss(-h)
-        return (up - down) / (2 * h), size / h
+        (up, size_up), (down, size_down) = loss(h), loss(-h)
+        return (up - down) / (2 * h), (size_up + size_down) / (2 * h)
 
     (coarse, _), (fine, noise) = central(STEP), central(STEP / 2)
     terms = sum(a.size for a in arrays)
