@@ -10,13 +10,13 @@ pytest.importorskip("triton")
 torch = pytest.importorskip("torch")
 
 from homework_solutions import of_source  # noqa: E402
-from points import Point  # noqa: E402
 from verify_kernels import HEAD, KERNELS, PART  # noqa: E402
 
 from normgrad.symbolic.symbols import i, j  # noqa: E402
 from normgrad.triton_kernels.interpreter import INTERPRETED  # noqa: E402
 from normgrad.verify import CHUNK, COLUMNS, ROWS, WHOLE, M, N, T  # noqa: E402
 from normgrad.verify.definitions import entry  # noqa: E402
+from normgrad.verify.point import Point  # noqa: E402
 
 DIGITS = np.cbrt(np.finfo(np.float64).eps)  # a quotient of integers has 24 bits
 APART, OUTSIDE = 3, 777.0  # between two rows of a tensor, and what lies there

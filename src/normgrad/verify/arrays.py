@@ -47,6 +47,7 @@ class State:
            words: what else is assumed
            sizes: that axes may have besides 1, M and N; zero: whether what is compared with 0 is 0
            writes: how often memory was written; cut: whether a gradient does not pass somewhere
+           dtypes: the names of all that hold a number
     """
 
     library: str
@@ -60,6 +61,7 @@ class State:
     zero: bool = False
     writes: int = 0
     cut: bool = False
+    dtypes: set[str] = field(default_factory=set)
 
 
 _state: ContextVar[State] = ContextVar("state")
@@ -144,6 +146,7 @@ class Memory:
 
     def __init__(self, shape, e, library, dtype, kind="float", cell=False):
         check_shape(shape)
+        state().dtypes.add(dtype)
         self.shape, self.e, self.library, self.dtype = tuple(shape), e, library, dtype
         self.kind, self.cell, self.fixed, self.argument = kind, cell, "", False
         self.written, self.changed = True, False

@@ -17,6 +17,10 @@ def verify(program: Any, *described: Any, **options: Any) -> Verdict:
     verify(function, definitions) is `programs.verify_function`, of a NumPy or torch function, an autograd Function or
     a module's text; the definitions are a norm, or a forward whose gradients are worked out.
 
+    A text, a file and a Triton kernel are read, and not run. Of a function object, a proof is confronted with a run at
+    small sizes, beside the definitions evaluated by NumPy, before it is printed; run=False leaves that out, and
+    run=True executes the text of a NumPy or torch function as well.
+
     Returns:  Verdict, with one for each output
     Raises:   what these raise: ValueError for what is not known by its name, TypeError for what is not a program
     """
@@ -24,5 +28,7 @@ def verify(program: Any, *described: Any, **options: Any) -> Verdict:
     if not kernel:
         return programs.verify_function(program, *described, **options)
     launched = "grid" in options or len(described) > 2
+    if launched and "run" in options:
+        raise ValueError("run: a Triton kernel is read, and not run; leave it out")
     read = api.verify if launched else loops.verify_loops
     return read(program, *described, **options)

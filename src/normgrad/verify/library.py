@@ -57,9 +57,10 @@ from .arrays import (
 from .over_rows import Listed, Once, Rows
 
 # {library: its dtypes of floats}
+# the first is that in which programs are run
 FLOATS = {
-    "numpy": {name: name for name in ("float16", "float32", "float64")},
-    "torch": {name: name for name in ("float16", "float32", "float64", "bfloat16")}
+    "numpy": {name: name for name in ("float64", "float32", "float16")},
+    "torch": {name: name for name in ("float64", "float32", "float16", "bfloat16")}
     | {"half": "float16", "float": "float32", "double": "float64"},
 }
 # {library: {a name of a parameter: its name here}}
@@ -140,6 +141,7 @@ def of_dtype(dtype: DType, value: Any) -> Any:
     """np.float32(value)."""
     if dtype.library != "numpy":
         raise NotRead("a call of a dtype")
+    state().dtypes.add(dtype.name)
     if is_number(value):
         return Scalar(plain(value), "float")
     return cast(value, dtype, copy=True)

@@ -15,7 +15,7 @@ from types import FunctionType
 
 from sympy import Expr, Integer, evaluate, sympify
 
-from ..symbolic.symbols import M, N, i, j
+from ..symbolic.symbols import i, j
 from .api import compared
 from .arrays import (
     AXES,
@@ -34,6 +34,7 @@ from .arrays import (
 )
 from .binding import FLOAT, LIMIT, PROGRAM_COUNT, Filled, T, outputs_of
 from .binding import PROGRAM as OWN
+from .confront import SIZE_OF, confronted, of_loops
 from .definitions import Norm
 from .functions import entry, followed
 from .interpreter import Reader
@@ -44,7 +45,6 @@ from .python_source import definition
 from .values import Limit
 from .verdict import WRONG, Verdict, refused
 
-SIZES = {"i": M, "j": N, "p": PROGRAMS}
 # {a word of a binding: what it is here}
 WORDS = {
     OWN: Scalar(PROGRAM, "int"),
@@ -145,8 +145,9 @@ class LoopReader(Reader):
         """An object of Python's as what it is here."""
         if type(value).__module__ == "numba.core.registry":
             unknown = set(value.targetoptions) - OPTIONS
-            if unknown or value.locals or not value._can_compile:
-                words = ", ".join(sorted(unknown)) or "types of its own"
+            same = value.py_func is value._compiler.py_func
+            if unknown or value.locals or not value._can_compile or not same:
+                words = ", ".join(sorted(unknown)) or "types or a text of its own"
                 raise NotRead(f"a function that Numba compiles with {words}")
             value = value.py_func
         if not isinstance(value, FunctionType):
@@ -182,7 +183,7 @@ def _argument(name, bound):
     """The value of an argument."""
     match bound:
         case T(letters=letters, before=before):
-            shape, e = tuple(SIZES[letter] for letter in letters), Integer(0)
+            shape, e = tuple(SIZE_OF[letter] for letter in letters), Integer(0)
             if before is not None:
                 axes = AXES[: len(shape)][::-1]
                 e = entry_of(before, list(zip(shape, axes, strict=True)))
@@ -218,14 +219,16 @@ def verify_loops(
     *,
     zero: bool = False,
     seconds: float = 20,
+    run: bool = True,
 ) -> Verdict:
     """What a function in loops over rows and columns stores against definitions, for every M and N.
 
-    Args:     program: a function, compiled by Numba or not; it is not run
+    Args:     program: a function, compiled by Numba or not
               binding: {argument: what it is}: T("x"), Out("y"), Out("dw", "p, j"), InOut("x", then="y"); a number or a
               flag; PROGRAM, PROGRAM_COUNT, LIMIT; Filled((M, 0)) for an array that is absent
               definitions: normgrad.verify.norm(...), or a Norm of your own
               zero: whether numbers that are compared with 0 are 0; seconds: after how many a proof is given up
+              run: whether a proof is confronted with a run, uncompiled and at small sizes; not where zero is true
     Returns:  Verdict, with one for each output
     Raises:   ValueError for a binding that fits neither the function nor the definitions
     """
@@ -254,7 +257,12 @@ def verify_loops(
                 return Verdict(WRONG, why=f"it writes over {name}")
         claims = [verdict.claim or name for name, verdict in verdicts.items()]
         claims += [f"if {words}" for words in trace.words if words.endswith(BEFORE)]
-        return noted(trace, definitions, verdicts, ", ".join(claims), list(ALWAYS))
+        verdict = noted(trace, definitions, verdicts, ", ".join(claims), list(ALWAYS))
+    if verdict and run and not zero:
+        ran = of_loops(program, binding, outputs, trace.words)
+        heads = {name: definitions.outputs[outputs[name].after] for name in outputs}
+        verdict = confronted(verdict, ran, definitions.defs, heads, trace.dtypes)
+    return verdict
 
 
 def _compared(name, value, bound, definitions, seconds):

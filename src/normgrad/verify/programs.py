@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sympy import Expr, Indexed, Ne, S, Symbol, default_sort_key, evaluate
@@ -22,6 +22,7 @@ from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from .arrays import ONE, Array, NotRead, State, Wrong
+from .confront import confronted, namespace_of, of_class, of_function
 from .definitions import LOSS, TENSORS, Norm, columns, rows
 from .definitions import entry as head_of
 from .difference import field_terms
@@ -135,6 +136,7 @@ def verify_function(
     library: str | None = None,
     name: str = "",
     seconds: float = 20,
+    run: bool | None = None,
     **inputs: Any,
 ) -> Verdict:
     """Whether a function, or an autograd Function, computes what the definitions say.
@@ -146,20 +148,23 @@ def verify_function(
               outputs: what the function returns, as ("dx", "dw"), where it does not return names of the field
               name: of the function in a text
               library: "numpy" or "torch", the arguments' own; seconds: after how many a proof is given up
+              run: whether a proof is confronted with a run; None: of an object it is, and a text is only read; True
+              executes a text as a module
               inputs: what a parameter is, as g="dy", rstd="rstd[:, None]" or q="(M, N)"
     Returns:  Verdict, one for each output
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
     """
     try:
-        claim = _Claim(program, name, library or library_of(program), outputs, seconds)
+        library = library or library_of(program)
+        claim = _Claim(program, name, library, outputs, seconds, run)
         if definitions is None and not claim.is_class:
             raise ValueError(
                 "definitions: got None, needs a norm or a forward function"
             )
         shared = {}
         if not isinstance(definitions, Norm | None):
-            definitions, shared, claim.eps = _of_forward(
-                definitions, inputs, claim.names
+            definitions, shared, claim.forward = _of_forward(
+                definitions, inputs, claim.names, run
             )
         bound = _bound(claim.names, claim.needed, inputs, shared)
         unknown = set(inputs) - set(claim.names) - set(shared)
@@ -176,13 +181,13 @@ def verify_function(
     return verdicts[0]
 
 
-def _of_forward(forward, inputs, names):
-    """The definitions that a forward function is, {name: Input} of its results and their gradients, and its eps.
+def _of_forward(forward, inputs, names, run):
+    """The definitions that a forward function is, {name: Input} of its results and their gradients, and its _Ran.
 
     Args:  inputs: what the caller said of parameters; names: of the parameters of the backward
     """
     forward, name = forward if isinstance(forward, tuple) else (forward, "")
-    claim = _Claim(forward, name, library_of(forward), None, 0)
+    claim = _Claim(forward, name, library_of(forward), None, 0, run)
     bound = _bound(claim.names, claim.needed, inputs, {})
     traced = claim.trace(bound)
     if traced.noted.cut and claim.library == "torch" and not claim.is_class:
@@ -199,7 +204,8 @@ def _of_forward(forward, inputs, names):
         raise ValueError(
             f"program: needs a gradient of one of {outputs}, as d{outputs[0]}"
         )
-    return own(traced, bound, cotangents), shared, set(traced.constants.values())
+    ran = _Ran(claim, bound, outputs, traced)
+    return own(traced, bound, cotangents), shared, ran
 
 
 def _variants(bound, inputs):
@@ -215,30 +221,59 @@ def _variants(bound, inputs):
 class _Claim:
     """A program, its parameters, and what the caller said of its results."""
 
-    def __init__(self, program, name, library, outputs, seconds):
+    def __init__(self, program, name, library, outputs, seconds, run):
         if library not in ("numpy", "torch"):
             raise ValueError(f"library: got {library!r}, needs 'numpy' or 'torch'")
         self.program, self.name, self.library = program, name, library
-        self.eps = set()
+        self.run, self.forward = run, None
         self.outputs, self.seconds = outputs, seconds
         self.names, self.needed, self.is_class = parameters_of(program, name)
 
     def verdict(self, definitions, bound):
         """The verdict for arguments."""
         try:
+            cotangents = ()
             if self.is_class:
-                traced, definitions, claims = self._of_class(definitions, bound)
+                traced, definitions, claims, cotangents = self._of_class(
+                    definitions, bound
+                )
             else:
                 traced = self.trace(bound)
                 names = self._outputs(traced, definitions)
                 claims = _named(names, traced.outputs, definitions)
-            if len({*traced.constants.values(), *self.eps}) > 1:
+            names = list(claims)[: len(traced.outputs)]
+            ran = [_Ran(self, bound, names, traced, cotangents)]
+            if self.forward:
+                ran.append(self.forward)
+            constants = set().union(*[each.traced.constants.values() for each in ran])
+            if len(constants) > 1:
                 raise NotRead("another eps than that of the forward")
-            return self._verdict(traced, definitions, claims, bound)
+            verdict = self._verdict(traced, definitions, claims, bound)
+            for each in ran:
+                if verdict and each.claim.is_run:
+                    verdict = each.confronted(verdict, definitions, constants)
+            return verdict
         except NotRead as reason:
             return refused(reason)
         except (NotImplementedError, OutOfPatience, RangeError) as reason:
             return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
+
+    @property
+    def is_run(self) -> bool:
+        """Whether a proof is confronted with a run."""
+        return not isinstance(self.program, str) if self.run is None else self.run
+
+    def target(self) -> Any:
+        """The function or class itself; a text is executed."""
+        if not isinstance(self.program, str):
+            return self.program
+        names = namespace_of(self.program)
+        made = [
+            key
+            for key, value in names.items()
+            if callable(value) and getattr(value, "__module__", "") == names["__name__"]
+        ]
+        return names[self.name or made[-1]]
 
     def trace(self, bound: dict, cotangents: Sequence[Input] = ()) -> Trace:
         """The program's outputs for arguments."""
@@ -289,7 +324,7 @@ class _Claim:
                 claims[output] = gradient
             elif gradient is not None:
                 raise Wrong("a gradient of what is no tensor")
-        return traced, definitions, claims
+        return traced, definitions, claims, cotangents
 
     def _verdict(self, traced, definitions, claims, bound):
         if traced.written:
@@ -307,6 +342,45 @@ class _Claim:
         name = self.name or getattr(self.program, "__name__", "the program")
         claim = f"{name} returns {heads}"
         return noted(traced.noted, definitions, verdicts, claim, assumptions)
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """A program that is run beside its reading.
+
+    Args:  names: of its results; traced: its reading; cotangents: Inputs, of an autograd Function's results
+    """
+
+    claim: _Claim
+    bound: dict
+    names: Sequence[str]
+    traced: Trace
+    cotangents: Sequence[Input] = ()
+
+    def confronted(self, verdict, definitions, constants):
+        """The verdict, unless a run refutes it; constants: the numbers that are eps."""
+        gradients = {}
+        for key, value in self.bound.items():
+            if self.cotangents and _is_tensor(value):
+                gradients[key] = gradient_of(_role(value), self.names)
+
+        def run(point):
+            target = self.claim.target()
+            if self.claim.is_class:
+                heads = [cotangent.head for cotangent in self.cotangents]
+                of = of_class(target, self.bound, self.names, gradients, heads)
+            else:
+                of = of_function(target, self.claim.library, self.bound, self.names)
+            return of(point)
+
+        return confronted(
+            verdict,
+            run,
+            definitions.defs,
+            definitions.outputs,
+            self.traced.noted.dtypes,
+            dict(zip(("eps",), map(float, constants), strict=False)),
+        )
 
 
 def gradient_of(role: str, outputs: Sequence[str]) -> str:

@@ -148,6 +148,7 @@ def _read(program, roles, library):
         library=library,
         name=backward[1],
         seconds=SECONDS,
+        run=False,
         **dict(zip(names, 2 * roles, strict=True)),
     )
     diagnoses = []

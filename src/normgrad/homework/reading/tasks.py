@@ -67,7 +67,7 @@ def _read(reads, entry, program, wrong):
     definitions = norm(**reads.norm)
     verdict = verify_function(
         program, definitions, reads.outputs, reads.library,
-        entry if isinstance(program, str) else "", SECONDS / 2,
+        entry if isinstance(program, str) else "", SECONDS / 2, run=False,
     )  # fmt: skip
     shown: list[Diagnosis] = []
     for output in wrong & set(verdict.outputs):

@@ -1,0 +1,333 @@
+"""The second witness of a proof: the program is run at small sizes, beside the definitions evaluated by NumPy.
+
+A reading may believe what is not so: a function that is not what it is called, a state, a rule of its own that is
+wrong. What a run refutes is never said to be proved. A run that agrees proves nothing, and is not mentioned.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from sympy import Expr, Symbol
+
+from ..dtypes import NAMES, unit_roundoff
+from ..symbolic.definitions import Defs
+from ..symbolic.symbols import M, N
+from ..tolerance import LARGEST, SAFETY
+from .arrays import BEFORE
+from .binding import FLOAT, LIMIT, PROGRAM, PROGRAM_COUNT, PROGRAMS, Filled, T
+from .functions import Input
+from .interpreter import flat
+from .memory import entry_of
+from .point import Point
+from .verdict import NOT_READ, Verdict
+
+# M and N, unequal, each of them smaller once, and 1 once.
+SIZES = ((2, 3), (3, 2), (1, 4), (5, 1))
+SEED = 20261128
+SECONDS = 5
+REFUTED_BY_RUN = "the reading proves it and a run refutes it: please report"
+SIZE_OF = {"i": M, "j": N, "p": PROGRAMS[0]}
+# {name: the values of an output}
+Results = Mapping[str, Any]
+Run = Callable[[Point], Iterator[tuple[str, Results]]]
+
+
+class Disagreement(Exception):
+    """What a run did that the proof excludes, in words."""
+
+
+def namespace_of(text: str) -> dict[str, Any]:
+    """The names of a module's text after it is run."""
+    names: dict[str, Any] = {"__name__": "program"}
+    exec(compile(text, "program", "exec"), names)
+    return names
+
+
+def confronted(
+    verdict: Verdict,
+    run: Run,
+    defs: Defs,
+    heads: Mapping[str, Expr],
+    dtypes: Iterable[str] = (),
+    values: Mapping[str, float] | None = None,
+) -> Verdict:
+    """The verdict, unless the program, run at SIZES, gives something else than the definitions.
+
+    Args:  verdict: proved; run: what it gives at a Point, once or several times, with words for each time
+           defs, heads: the definitions, and {name: the head that an output is to be}
+           dtypes: of the numbers that the program holds; values: of names that are not drawn
+    """
+    units = [unit_roundoff(name) for name in (*dtypes, "float64") if name in NAMES]
+    found: list[str] = []
+
+    def compare():
+        try:
+            for sizes in SIZES:
+                draw = np.random.default_rng(SEED)
+                point = Point(sizes, defs, draw, max(units))
+                point.values |= values or {}
+                _compare(point, run, verdict, heads)
+            found.append("")
+        except Disagreement as reason:
+            found.append(f"{_place(sizes)}: {reason}")
+        except BaseException as reason:  # of a program that is run, any
+            found.append(f"{_place(sizes)}: {type(reason).__name__}: {reason}")
+
+    thread = threading.Thread(target=compare, daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    words = found[0] if found else f"it did not end within {SECONDS} seconds"
+    if not words:
+        return verdict
+    why = f"{REFUTED_BY_RUN}. {words}"
+    outputs = {
+        name: replace(own, kind=NOT_READ, why=why)
+        for name, own in verdict.outputs.items()
+    }
+    return replace(verdict, kind=NOT_READ, why=why, outputs=outputs)
+
+
+def _place(sizes):
+    return f"M = {sizes[0]}, N = {sizes[1]}, seed {SEED}"
+
+
+def _compare(point, run, verdict, heads):
+    """Compares every output that a run gives with its definition."""
+    bounds = {}
+    for words, results in run(point):
+        for name, got in results.items():
+            head = heads[name]
+            needed = point.tensor(head)
+            if name not in bounds:
+                bounds[name] = point.error(head)
+                stored = getattr(verdict.outputs.get(name), "stored", None)
+                if stored is not None:
+                    letters = getattr(head, "indices", ())
+                    bounds[name] = bounds[name] + point.bounded(stored, letters)[1]
+            _compare_entries(f"{name}{words}", got, needed, SAFETY * bounds[name])
+
+
+def _compare_entries(name, got, needed, error):
+    got, needed = np.asarray(got, float), np.asarray(needed)
+    if got.shape not in (needed.shape, (*needed.shape, 1)):
+        words = f"{name} has the shape {got.shape}, needs {needed.shape}"
+        raise Disagreement(words)
+    got, error = got.reshape(needed.shape), np.broadcast_to(error, needed.shape)
+    # where the definition has no value, the proof says nothing
+    said = np.isfinite(needed) & np.isfinite(error)
+    wrong = said & ~(np.abs(got - needed) <= error)
+    if wrong.any():
+        at = tuple(map(int, np.argwhere(wrong)[0]))
+        place = f"[{', '.join(map(str, at))}]" if at else ""
+        words = f"got {got[at]:.17g}, needs {needed[at]:.17g} within {error[at]:.1g}"
+        raise Disagreement(f"{name}{place}: {words}")
+
+
+def _argument(point, value):
+    """What an argument of a function is at a point: an array of its own, a number, or the plain value."""
+    if not isinstance(value, Input):
+        return value
+    entries = point.tensor(value.head)
+    if not value.shape:
+        return float(entries)
+    return np.array(np.reshape(entries, point.shape(value.shape)))
+
+
+def _check_unchanged(arguments, before):
+    for name, value in before.items():
+        if isinstance(value, np.ndarray):
+            after = np.asarray(arguments[name])
+            if not np.array_equal(after, value, equal_nan=True):
+                raise Disagreement(f"it writes over {name}")
+
+
+def results(target: Callable, library: str, arguments: Sequence | Mapping) -> list:
+    """What a function returns, one after the other; arguments: arrays and numbers, by name or in order."""
+    named = arguments if isinstance(arguments, Mapping) else {}
+    values = [] if named else list(arguments)
+    if library == "numpy":
+        with np.errstate(all="ignore"):
+            returned = target(*values, **named)
+        return [np.asarray(value, float) for value in flat(returned)]
+    values = list(map(_as_torch, values))
+    named = {name: _as_torch(value) for name, value in named.items()}
+    return [value.detach().numpy() for value in flat(target(*values, **named))]
+
+
+def _as_torch(value):
+    import torch
+
+    is_array = isinstance(value, np.ndarray)
+    return torch.from_numpy(value.copy()) if is_array else value
+
+
+def of_function(
+    function: Callable, library: str, bound: Mapping[str, Any], names: Sequence[str]
+) -> Run:
+    """The run of a NumPy or torch function.
+
+    Args:  bound: {parameter: Input or plain value}; names: of its results
+    """
+
+    def run(point):
+        before = {name: _argument(point, value) for name, value in bound.items()}
+        convert = _as_torch if library == "torch" else _copy
+        named = {name: convert(value) for name, value in before.items()}
+        arguments, values = dict(named), []
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.kind is parameter.POSITIONAL_ONLY and name in named:
+                values.append(named.pop(name))
+        with np.errstate(all="ignore"):
+            returned = list(flat(function(*values, **named)))
+        _check_unchanged(arguments, before)
+        if len(returned) != len(names):
+            raise Disagreement(f"it returns {len(returned)} results")
+        if library == "torch":
+            returned = [value.detach().numpy() for value in returned]
+        yield "", dict(zip(names, returned, strict=True))
+
+    return run
+
+
+def of_class(
+    program: Any,
+    bound: Mapping[str, Any],
+    names: Sequence[str],
+    gradients: Mapping[str, str],
+    cotangents: Sequence[Expr],
+) -> Run:
+    """The run of an autograd Function: its outputs, and its gradients for each choice of what requires one.
+
+    Args:  bound: {argument of forward: Input or plain value}; names: of its outputs
+           gradients: {argument: the name of its gradient}; cotangents: of the outputs
+    """
+
+    def run(point):
+        import torch
+
+        before = {name: _argument(point, value) for name, value in bound.items()}
+        grads = [torch.from_numpy(point.tensor(head).copy()) for head in cotangents]
+        for pattern in product((True, False), repeat=len(gradients)):
+            needed = [
+                name for name, flag in zip(gradients, pattern, strict=True) if flag
+            ]
+            words = f", where {', '.join(needed) or 'nothing'} requires a gradient"
+            leaves = {name: _as_torch(value) for name, value in before.items()}
+            for name in needed:
+                leaves[name].requires_grad_()
+            outputs = list(flat(program.apply(*leaves.values())))
+            if len(outputs) != len(names):
+                raise Disagreement(f"it returns {len(outputs)} results")
+            arrays = [output.detach().numpy() for output in outputs]
+            yield words, dict(zip(names, arrays, strict=True))
+            if needed:
+                inputs = [leaves[name] for name in needed]
+                if not all(output.requires_grad for output in outputs):
+                    raise Disagreement(f"an output has no gradient{words}")
+                slopes = torch.autograd.grad(outputs, inputs, grads, allow_unused=True)
+                missing = [n for n, g in zip(needed, slopes, strict=True) if g is None]
+                if missing:
+                    raise Disagreement(f"no gradient of {', '.join(missing)}{words}")
+                pairs = zip(needed, slopes, strict=True)
+                yield words, {gradients[name]: slope.numpy() for name, slope in pairs}
+            after = {
+                name: value.detach().numpy() if name in gradients else value
+                for name, value in leaves.items()
+            }
+            _check_unchanged(after, before)
+
+    return run
+
+
+def of_loops(
+    program: Any,
+    binding: Mapping[str, Any],
+    outputs: Mapping[str, T],
+    words: Sequence[str],
+) -> Run:
+    """The run of a kernel in loops, by all of its programs, as Python and not compiled.
+
+    Args:  binding: {argument: what it is}; outputs: those of it that are stored; words: what the proof assumes
+    """
+    function = uncompiled(program, {})
+    zero_before = [name for name in outputs if f"{name} {BEFORE}" in words]
+
+    def run(point):
+        programs = 1
+        if PROGRAM in binding.values():
+            programs = 2 if point.sizes[M] > 2 else 3
+        point.sizes[PROGRAMS[0]] = programs
+        before = {}
+        for name, bound in binding.items():
+            before[name] = _loop_argument(point, bound)
+            if name in zero_before:
+                before[name][...] = 0
+        arguments = {name: _copy(value) for name, value in before.items()}
+        for number in range(programs):
+            for name, bound in binding.items():
+                if bound is PROGRAM:
+                    arguments[name] = before[name] = number
+            with np.errstate(all="ignore"):
+                function(**arguments)
+        stored = {}
+        for name, bound in outputs.items():
+            del before[name]
+            stored[name] = arguments[name]
+            if "p" in bound.letters:
+                stored[name] = stored[name].sum(0)
+        _check_unchanged(arguments, before)
+        yield "", stored
+
+    return run
+
+
+def uncompiled(value: Any, done: dict[FunctionType, FunctionType]) -> Any:
+    """A function that Numba would compile, as the plain one that calls plain ones; done: those that were met."""
+    function = value
+    if type(value).__module__ == "numba.core.registry":
+        function = value.py_func
+    if not isinstance(function, FunctionType):
+        return value
+    if function not in done:
+        done[function] = function
+        before, plain = function.__globals__, {}
+        for name in function.__code__.co_names:
+            if name in before:
+                plain[name] = uncompiled(before[name], done)
+        if any(plain[name] is not before[name] for name in plain):
+            code, defaults = function.__code__, function.__defaults__
+            names, cells = before | plain, function.__closure__
+            done[function] = FunctionType(code, names, code.co_name, defaults, cells)
+    return done[function]
+
+
+def _copy(value):
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _loop_argument(point, bound):
+    """What an argument of a kernel in loops is at a point."""
+    match bound:
+        case T(letters=letters, before=before):
+            sizes = [SIZE_OF[letter] for letter in letters]
+            if before is None:
+                return np.full(point.shape(sizes), np.nan)
+            indices = zip(sizes, map(Symbol, letters), strict=True)
+            return np.array(point.tensor(entry_of(before, list(indices))))
+        case Filled(shape, value):
+            lengths = [int(point.sizes.get(size, size)) for size in shape]
+            return np.full(lengths, float(value))
+        case Expr():
+            value = float(point.value(bound, ()))
+            return int(value) if bound.is_integer else value
+    words = {PROGRAM_COUNT: point.sizes[PROGRAMS[0]], LIMIT: LARGEST["float64"]}
+    words[FLOAT] = np.float64
+    return words.get(bound, bound)
