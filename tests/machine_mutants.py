@@ -7,6 +7,7 @@ at: conditions, defaults, the wiring between functions.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -22,6 +23,21 @@ SWAPS = dict(
     (name, (old.replace("~", " "), new.replace("~", " ")))
     for name, old, new in zip(*[iter(SWAPS.split())] * 3, strict=True)
 )
+
+# A value that refuses, where a function returns it.
+REFUSAL = re.compile(
+    r"\w*refused\(|(Verdict|replace)\(.*(WRONG|NOT_READ|REFUTED)|(False|None)$|f?['\"].* "
+)
+# Methods that state a condition, names of what conditions are put into, and names of functions that check.
+STATING = ("needs", "note_problem")
+CONDITIONS = re.compile(
+    r"assum|condition|domain|fault|guard|kink|problem|promise|words|wrong|zeros"
+)
+CHECKING = re.compile(
+    r"_?(check|deny|ensure|forbid|limit|need|refuse|require|restrict|switch_off)"
+)
+# Never true, but nothing that Python leaves out when it compiles: a generator stays one.
+NEVER = "if not __name__: "
 
 # What takes its arguments in any order.
 COMMUTATIVE = "min max maximum minimum result_type promote_types promoted".split()
@@ -53,6 +69,16 @@ class MachineMutant:
 def _short(text):
     text = " ".join(text.split())
     return text if len(text) <= 60 else f"{text[:40]} ... {text[-15:]}"
+
+
+@dataclass(frozen=True)
+class Guard(MachineMutant):
+    """A refusal or a side condition that is gone. Args: code: of it, after the `if` that it stands in"""
+
+    code: str
+
+    def __str__(self):
+        return f"line {self.line}, guard: {self.code}"
 
 
 class _Places:
@@ -240,3 +266,75 @@ _RULES = {
     ast.Expr: _statement,
     ast.Raise: _statement,
 }
+
+
+def guards(source: str) -> list[Guard]:
+    """Each guard of a module's source, gone.
+
+    A guard is a `raise` or an `assert`, a returned refusal or sentence, a sentence that is yielded, a call of what
+    checks, or a condition that is appended; of `if condition: raise` the raise goes. Its code is cut at 160 letters.
+    """
+    places, made = _Places(source), []
+    for statement, test, is_last in _statements(ast.parse(source).body, "", True):
+        if not _is_guard(statement, is_last):
+            continue
+        start, end = places.span(statement)
+        old, code = source[start:end], ast.unparse(statement)
+        # behind the last statement nothing would answer otherwise
+        is_predicate = is_last and code == "return False"
+        new = "return True" if is_predicate else NEVER + old
+        text = " ".join(f"{test}{code}".split())[:160].rstrip()
+        made.append(Guard(statement.lineno, "guard", start, end, old, new, text))
+    return made
+
+
+def _statements(body, test, is_last):
+    """(statement, "if ...: " of the `if` around it or nothing, whether its function ends behind it) of each."""
+    for statement in body:
+        is_end = is_last and statement is body[-1]
+        yield statement, test, is_end
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            yield from _statements(statement.body, "", True)
+            continue
+        is_end = is_end and not isinstance(statement, ast.For | ast.While)
+        branch = ""
+        if isinstance(statement, ast.If):
+            branch = f"if {ast.unparse(statement.test)}: "
+        yield from _statements(getattr(statement, "body", []), branch, is_end)
+        for name in ("orelse", "finalbody"):
+            yield from _statements(getattr(statement, name, []), "", is_end)
+        for name in ("handlers", "cases"):
+            for inner in getattr(statement, name, []):
+                yield from _statements(inner.body, "", is_end)
+
+
+def _is_guard(statement, is_last):
+    if isinstance(statement, ast.Raise | ast.Assert):
+        return True
+    value = getattr(statement, "value", None)
+    if isinstance(statement, ast.Return) and value is not None:
+        text = ast.unparse(value)
+        is_answer = text == "None" or text.startswith(("'", '"', "f'", 'f"'))
+        return bool(REFUSAL.match(text)) and not (is_last and is_answer)
+    if isinstance(statement, ast.Assign):
+        target = statement.targets[0]
+        return isinstance(target, ast.Subscript) and _is_condition(target.value)
+    if isinstance(statement, ast.AugAssign):
+        return _is_condition(statement.target)
+    if isinstance(value, ast.Yield):
+        return isinstance(value.value, ast.JoinedStr | ast.Constant)
+    if not isinstance(statement, ast.Expr) or not isinstance(value, ast.Call):
+        return False
+    if isinstance(value.func, ast.Attribute) and _is_condition(value.func.value):
+        return True
+    name = _last_name(value.func)
+    return name in STATING or bool(CHECKING.match(name))
+
+
+def _is_condition(node):
+    return bool(CONDITIONS.search(_last_name(node)))
+
+
+def _last_name(node):
+    """The name of a variable or of an attribute; nothing of anything else."""
+    return getattr(node, "id", getattr(node, "attr", ""))

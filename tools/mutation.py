@@ -4,9 +4,20 @@
     python tools/mutation.py --files torch_ops/rows.py     all of one file
     python tools/mutation.py --record                  all, and writes tests/machine_mutants.json
 
+    python tools/mutation.py --guards                      every guard of every room
+    python tools/mutation.py --guards sandbox ledger       of these rooms
+    python tools/mutation.py --guards --files verify/memory.py --tests test_verify.py test_memory.py
+
 The tests are collected once, and run once under a tracer that notes which of them run which line. For each mutant a
 fork of that process puts the changed code into the functions of the file and runs the tests of the changed lines, the
 quick ones first, until one fails. What stands outside all functions is changed while it is imported.
+
+With --guards the mutants are the guards of ROOMS, each gone: a `raise`, a returned refusal, a call of what checks, a
+condition that is appended (tests/machine_mutants.py says which). A test must fail for each; one that survives needs a
+row in tests/guards.txt with the reason. A row that no guard has any more fails as well.
+
+A tracer sees its own process alone. A guard that only runs in processes that a test starts has "0 tests": such a test
+has to call the function itself. What a module computes while it is imported was computed without the mutant.
 """
 
 from __future__ import annotations
@@ -70,6 +81,28 @@ TESTS = (
     "test_what_works.py",
     "test_wiring.py",
 )
+# Where guards stand, and the tests that must fail without them: {room: (files, files of tests)}, as patterns.
+ROOMS = {
+    "verify": ("verify/*.py", "test_verify*.py test_memory.py test_kernel_proofs.py"),
+    "symbolic": (
+        "symbolic/*.py",
+        "test_symbolic*.py test_prove.py test_parse_back.py test_formulas.py",
+    ),
+    "prove": ("prove/*.py", "test_prove.py test_workbench.py"),
+    "ledger": (
+        "book/_ext/normgrad_book/ledger*.py ledger/*.py",
+        "test_book_extension.py test_checks.py test_formulas.py test_ledger.py",
+    ),
+    "sandbox": (
+        "homework/sandbox/*.py homework/messages.py",
+        "test_sandbox.py test_homework_messages.py test_homework_source.py",
+    ),
+    "nn": (
+        "nn.py recognition.py torch_ops/prepare.py torch_ops/automatic.py torch_ops/distributed.py",
+        "test_replace_norms.py test_nn.py test_prepare.py test_automatic.py test_distributed.py test_subclasses.py",
+    ),
+}
+GUARDS = ROOT / "tests/guards.txt"
 # Without tests that edit these very files, and fail where the text to edit is missing.
 UNEDITED = "not mutant and not wrong_program and not contract_rejects and not dropped_projection"
 # A test that takes longer than this, or this many times as long as without a mutant, never ends.
@@ -82,7 +115,7 @@ FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 class Outcome:
     """What became of a mutant.
 
-    Args:  file, line, change: the mutant; end: "killed", "never ended" or "survived"
+    Args:  file, line, change: the mutant, change without its line; end: "killed", "never ended" or "survived"
            tests: how many run a line of it; seconds: how long they took, to the first that failed
     """
 
@@ -115,14 +148,15 @@ class Collected:
             os._exit(1)
 
 
-def with_tests(use, tests):
-    """Collect the tests and hand them to a function."""
+def with_tests(use, tests, expression=UNEDITED):
+    """Collect the tests that an expression of names chooses and hand them to a function."""
     import pytest
 
     os.chdir(ROOT)
     sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
     options = ["-qq", "-s", "--whole", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    chosen = ["-m", "not site and not gpu", "-k", UNEDITED]
+    options += ["--tb", "short"]
+    chosen = ["-m", "not site and not gpu", "-k", expression]
     pytest.main(
         [*options, *chosen, *(str(ROOT / "tests" / name) for name in tests)],
         plugins=[Collected(use)],
@@ -172,17 +206,26 @@ class Child:
 # --- which tests run which lines ---
 
 
-def traced(items, results):
-    """Run the tests; write to a file which lines of FILES each of them runs, and how long it takes."""
-    names = {str(PACKAGE / file): file for file in FILES}
-    modules = {
-        "normgrad." + file.removesuffix(".py").replace("/", ".") for file in FILES
-    }
-    caches = [
-        cache
-        for cache in gc.get_objects()
-        if type(cache) is functools._lru_cache_wrapper and cache.__module__ in modules
-    ]
+def live_functions(files):
+    """({path: its functions}, what keeps results of them) of all objects there are, which are then frozen."""
+    functions, caches = {str(path_of(file)): [] for file in files}, []
+    for value in gc.get_objects():
+        is_cache = type(value) is functools._lru_cache_wrapper
+        function = value.__wrapped__ if is_cache else value
+        if type(function) is not types.FunctionType:
+            continue
+        path = function.__code__.co_filename
+        if path in functions and is_cache:
+            caches.append(value)
+        elif path in functions:
+            functions[path].append(function)
+    gc.freeze()  # no fork looks at them, and so copies them, again
+    return functions, caches
+
+
+def traced(items, files, caches, results):
+    """Run the tests; write which lines of some files each of them runs, and how long it takes, to a file."""
+    names = {str(path_of(file)): file for file in files}
     runs = []
     for item, following in zip_longest(items, items[1:]):
         # what is kept from one test to the next would count for the first alone
@@ -230,6 +273,11 @@ class Coverage:
 
 
 # --- putting a mutant into a process ---
+
+
+def path_of(file):
+    """Where a file is: in the package, or below the root where its name says so."""
+    return (ROOT if file.startswith("book/") else PACKAGE) / file
 
 
 @functools.cache
@@ -282,7 +330,7 @@ def codes(code):
 
 def compiled(file, text):
     """The code objects of a file with this text."""
-    return codes(compile(text, str(PACKAGE / file), "exec", dont_inherit=True))
+    return codes(compile(text, str(path_of(file)), "exec", dont_inherit=True))
 
 
 def is_hot(file, text, mutant):
@@ -317,14 +365,14 @@ def set_defaults(function, arguments):
 
 def show_text(file, text):
     """Let what reads a file's lines, as Triton reads its kernels, read this text; its path."""
-    path = str(PACKAGE / file)
+    path = str(path_of(file))
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     return path
 
 
-def replace_functions(file, old, new):
+def replace_functions(file, old, new, functions):
     """Give the live functions of a file the code and the defaults that they have in its changed text."""
-    path = show_text(file, new)
+    path = import_changed(file, new)
     before, after = compiled(file, old), compiled(file, new)
     keys = {
         (code.co_qualname, code.co_firstlineno): key for key, code in before.items()
@@ -335,21 +383,17 @@ def replace_functions(file, old, new):
         for node, changed in pairs
         if ast.dump(node.args) != ast.dump(changed.args)
     }
-    for function in gc.get_objects():
-        if (
-            type(function) is types.FunctionType
-            and function.__code__.co_filename == path
-        ):
-            code = function.__code__
-            line = code.co_firstlineno
-            # a function within an `if` that is never taken is no longer compiled
-            function.__code__ = after.get(keys[code.co_qualname, line], code)
-            if line in signatures:
-                set_defaults(function, signatures[line])
+    for function in functions[path]:
+        code = function.__code__
+        line = code.co_firstlineno
+        # a function within an `if` that is never taken is no longer compiled
+        function.__code__ = after.get(keys[code.co_qualname, line], code)
+        if line in signatures:
+            set_defaults(function, signatures[line])
 
 
 def import_changed(file, text):
-    """Let the import of a file read this text."""
+    """Let the import of a file, whenever it comes, read this text; the file's path."""
     path, original = show_text(file, text), SourceFileLoader.get_code
 
     def get_code(self, name):
@@ -358,22 +402,20 @@ def import_changed(file, text):
         return original(self, name)
 
     SourceFileLoader.get_code = get_code
+    return path
 
 
 # --- the score ---
 
 
-def sources():
-    return {file: (PACKAGE / file).read_text() for file in FILES}
+def sources(files=FILES):
+    return {file: path_of(file).read_text(encoding="utf8") for file in files}
 
 
-def chosen(files, sample, seed):
-    """[(file, mutant)]: all of them, or a sample without replacement."""
-    from machine_mutants import machine_mutants
-
-    texts = sources()
+def chosen(files, sample, seed, rule):
+    """[(file, mutant)] of a function of a text: all of them, or a sample without replacement."""
     mutants = [
-        (file, mutant) for file in files for mutant in machine_mutants(texts[file])
+        (file, mutant) for file, text in sources(files).items() for mutant in rule(text)
     ]
     for name in [name for name in sys.modules if name.partition(".")[0] == "normgrad"]:
         del sys.modules[name]
@@ -387,7 +429,8 @@ def tried(mutants, start, coverage, jobs, folder):
 
     Args:  start: what a child does, a function of a file, its changed text and the names of the tests that run it
     """
-    texts, waiting, running = sources(), list(reversed(mutants)), []
+    texts = sources({file for file, _ in mutants})
+    waiting, running = list(reversed(mutants)), []
     while waiting or running:
         while waiting and len(running) < jobs:
             file, mutant = waiting.pop()
@@ -412,13 +455,14 @@ def tried(mutants, start, coverage, jobs, folder):
             yield outcome
 
 
-def try_all(mutants, tests, jobs, folder):
-    """The Outcome of each mutant.
+def try_all(mutants, tests, jobs, folder, expression=UNEDITED):
+    """The Outcome of each mutant, by the tests that an expression of names chooses.
 
     One process collects the tests, finds which of them run which lines and tries the mutants within functions; the
     others are tried by processes that import the package with the mutant in it.
     """
-    texts, outcomes = sources(), folder / "outcomes"
+    texts = sources({file for file, _ in mutants})
+    outcomes = folder / "outcomes"
     results = [folder / f"lines{job}" for job in range(jobs)]
     hot, cold = [], []
     for file, mutant in mutants:
@@ -427,8 +471,9 @@ def try_all(mutants, tests, jobs, folder):
 
     def try_hot(items):
         started = time.monotonic()
+        functions, caches = live_functions(texts)
         parts = [
-            functools.partial(traced, items[job::jobs], path)
+            functools.partial(traced, items[job::jobs], texts, caches, path)
             for job, path in enumerate(results)
         ]
         children = [
@@ -443,7 +488,7 @@ def try_all(mutants, tests, jobs, folder):
         by_name = {item.nodeid: item for item in items}
 
         def start(file, changed, names):
-            replace_functions(file, texts[file], changed)
+            replace_functions(file, texts[file], changed, functions)
             run([by_name[name] for name in names], coverage.seconds)
 
         ended = [*map(asdict, tried(hot, start, coverage, jobs, folder))]
@@ -452,7 +497,7 @@ def try_all(mutants, tests, jobs, folder):
     pid = os.fork()
     if not pid:
         try:
-            with_tests(try_hot, tests)
+            with_tests(try_hot, tests, expression)
         finally:
             os._exit(0)
     os.waitpid(pid, 0)
@@ -469,7 +514,7 @@ def try_all(mutants, tests, jobs, folder):
             os._exit(0)
 
         import_changed(file, changed)
-        with_tests(use, tests)
+        with_tests(use, tests, expression)
         os._exit(1)  # nothing could be collected
 
     inside = [Outcome(**fields) for fields in json.loads(outcomes.read_text())]
@@ -515,6 +560,69 @@ def record(outcomes, seed):
     RECORD.write_text(f"{text}\n")
 
 
+# --- guards ---
+
+
+def matched(patterns, folder):
+    """The names in a folder that match patterns of a text."""
+    paths = chain.from_iterable(folder.glob(pattern) for pattern in patterns.split())
+    return sorted(str(path.relative_to(folder)) for path in paths)
+
+
+def files_of(room):
+    """The files of a room as path_of takes them."""
+    patterns = ROOMS[room][0]
+    return [
+        name
+        for name in matched(patterns, PACKAGE) + matched(patterns, ROOT)
+        if path_of(name).exists()
+    ]
+
+
+def reasons_of_guards():
+    """{(file, code of the guard): why nothing fails without it} of tests/guards.txt."""
+    rows = {}
+    for row in GUARDS.read_text(encoding="utf8").splitlines():
+        if row and not row.startswith("#"):
+            file, _, rest = row.partition(" | ")
+            code, _, reason = rest.rpartition(" | ")
+            rows[file, code] = reason
+    return rows
+
+
+def try_guards(options, folder):
+    """Try the guards of some rooms, print what became of them, and fail where the reasons and the survivors differ."""
+    from machine_mutants import guards
+
+    reasons, counts, new, stale = reasons_of_guards(), [], [], []
+    for room in options.guards or ROOMS:
+        names = files_of(room)
+        files = [name for name in names if name in (options.files or names)]
+        tests = options.tests or matched(ROOMS[room][1], ROOT / "tests")
+        mutants = chosen(files, options.sample, options.seed, guards)
+        if not mutants:
+            continue
+        ended = try_all(mutants, tests, options.jobs, folder, "")
+        lived = [row_of(outcome) for outcome in ended if outcome.end == "survived"]
+        new += [row for row in lived if row not in reasons]
+        if options.sample is None:
+            stale += [row for row in reasons if row[0] in files and row not in lived]
+        with_reason = sum(row in reasons for row in lived)
+        counts.append((room, len(ended), len(ended) - len(lived), with_reason))
+    print(f"{'room':10} guards killed listed survivors")
+    for room, total, killed, listed in counts:
+        print(f"{room:10} {total:6} {killed:6} {listed:6} {total - killed - listed:9}")
+    lines = [f"no test fails without it: {' | '.join(row)}" for row in new]
+    lines += [f"no survivor of this row: {' | '.join(row)}" for row in stale]
+    if lines:
+        sys.exit("\n".join(lines))
+
+
+def row_of(outcome):
+    """(file, code) of a guard as a row of tests/guards.txt has them."""
+    return outcome.file, outcome.change.removeprefix("guard: ")
+
+
 def warm_up():
     """Import what no mutant changes, once."""
     os.environ["TRITON_INTERPRET"] = "1"
@@ -534,17 +642,31 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--files", nargs="+", choices=FILES, default=FILES, metavar="FILE")
-    add("--tests", nargs="+", default=TESTS, metavar="FILE", help="files of tests")
+    add("--guards", nargs="*", choices=ROOMS, metavar="ROOM", help=", ".join(ROOMS))
+    add(
+        "--files", nargs="+", metavar="FILE", help="some of them, as in FILES or a room"
+    )
+    add("--tests", nargs="+", metavar="FILE", help="files of tests, in place of TESTS")
     add("--sample", type=int, help="how many mutants, drawn at random; else all")
     add("--seed", default="0", help="of the sample; any text")
     add("--jobs", type=int, default=os.cpu_count())
     add("--record", action="store_true", help="write tests/machine_mutants.json")
     options = parser.parse_args()
+    known = FILES
+    if options.guards is not None:
+        known = [*chain.from_iterable(map(files_of, options.guards or ROOMS))]
+    if unknown := {*(options.files or ())} - {*known}:
+        parser.error(f"--files {' '.join(unknown)}: needs some of {' '.join(known)}")
     warm_up()
-    mutants = chosen(options.files, options.sample, options.seed)
+    from machine_mutants import machine_mutants
+
     with tempfile.TemporaryDirectory(prefix="normgrad-mutation-") as folder:
-        outcomes = try_all(mutants, options.tests, options.jobs, Path(folder))
+        if options.guards is not None:
+            try_guards(options, Path(folder))
+            return
+        files, tests = options.files or FILES, options.tests or TESTS
+        mutants = chosen(files, options.sample, options.seed, machine_mutants)
+        outcomes = try_all(mutants, tests, options.jobs, Path(folder))
     survived = [outcome for outcome in outcomes if outcome.end == "survived"]
     count = len(outcomes) - len(survived)
     share = 100 * count / len(outcomes)
