@@ -29,8 +29,8 @@ from .memory import entry_of
 from .point import Point
 from .verdict import NOT_READ, Verdict
 
-# M and N, unequal, each of them smaller once, and 1 once.
-SIZES = ((2, 3), (3, 2), (1, 4), (5, 1))
+# M and N: unequal, each of them the smaller one, and 1; rows of one entry alone would hide what centring makes 0.
+SIZES = ((2, 3), (1, 4), (4, 1), (5, 2), (7, 6))
 SEED = 20261128
 SECONDS = 5
 REFUTED_BY_RUN = "the reading proves it and a run refutes it: please report"
@@ -112,14 +112,14 @@ def _compare(point, run, verdict, heads):
                 if stored is not None:
                     letters = getattr(head, "indices", ())
                     bounds[name] = bounds[name] + point.bounded(stored, letters)[1]
-            _compare_entries(f"{name}{words}", got, needed, SAFETY * bounds[name])
+            _compare_entries(name, words, got, needed, SAFETY * bounds[name])
 
 
-def _compare_entries(name, got, needed, error):
+def _compare_entries(name, words, got, needed, error):
     got, needed = np.asarray(got, float), np.asarray(needed)
     if got.shape not in (needed.shape, (*needed.shape, 1)):
-        words = f"{name} has the shape {got.shape}, needs {needed.shape}"
-        raise Disagreement(words)
+        shapes = f"has the shape {got.shape}, needs {needed.shape}"
+        raise Disagreement(f"{name} {shapes}{words}")
     got, error = got.reshape(needed.shape), np.broadcast_to(error, needed.shape)
     # where the definition has no value, the proof says nothing
     said = np.isfinite(needed) & np.isfinite(error)
@@ -127,8 +127,8 @@ def _compare_entries(name, got, needed, error):
     if wrong.any():
         at = tuple(map(int, np.argwhere(wrong)[0]))
         place = f"[{', '.join(map(str, at))}]" if at else ""
-        words = f"got {got[at]:.17g}, needs {needed[at]:.17g} within {error[at]:.1g}"
-        raise Disagreement(f"{name}{place}: {words}")
+        numbers = f"got {got[at]:.17g}, needs {needed[at]:.17g} within {error[at]:.1g}"
+        raise Disagreement(f"{name}{place}{words}: {numbers}")
 
 
 def _argument(point, value):
@@ -219,7 +219,7 @@ def of_class(
             needed = [
                 name for name, flag in zip(gradients, pattern, strict=True) if flag
             ]
-            words = f", where {', '.join(needed) or 'nothing'} requires a gradient"
+            words = f", with requires_grad of {', '.join(needed) or 'nothing'}"
             leaves = {name: _as_torch(value) for name, value in before.items()}
             for name in needed:
                 leaves[name].requires_grad_()
