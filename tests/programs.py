@@ -67,10 +67,15 @@ class Program:
         """The program below a function of its module."""
         return replace(self, text=f"{function}\n\n{self.text}")
 
-    def verdict(self):
-        """The Verdict of its reader."""
+    @property
+    def is_triton(self):
+        """Whether it is a Triton kernel, and no loop."""
+        return "tl." in self.text
+
+    def launch(self):
+        """(text, binding, grid, definitions) of a Triton kernel; loops have no grid."""
         names = re.search(r"def kernel\((.*)\)", self.text)[1].split(", ")
-        binding, helpers, is_triton = {}, {}, "tl." in self.text
+        binding = {}
         for name in names:
             tensor = name.removesuffix("_ptr")
             output = self.outputs.get(tensor)
@@ -82,17 +87,22 @@ class Program:
                 binding[name] = Out(output)
             elif output:
                 binding[name] = InOut(tensor, then=output)
-            elif tensor != name or not is_triton:
+            elif tensor != name or not self.is_triton:
                 binding[name] = T(tensor)
         definitions = Norm(self.defs, {o: entry(o) for o in self.outputs.values()})
-        if not is_triton:
-            kernel = of_source(f"import numpy as np\n{self.text}")["kernel"]
-            return verify(kernel, binding, definitions)
         grid = "programs" if "M" in names else "rows"
         if "ROWS" in names:
-            grid, helpers = "row tiles", {"cast(value, DTYPE)": "value"}
+            grid = "row tiles"
             binding["BLOCK"] = COLUMNS
-        text = HEAD + self.text
+        return HEAD + self.text, binding, grid, definitions
+
+    def verdict(self):
+        """The Verdict of its reader."""
+        text, binding, grid, definitions = self.launch()
+        if not self.is_triton:
+            kernel = of_source(f"import numpy as np\n{self.text}")["kernel"]
+            return verify(kernel, binding, definitions)
+        helpers = {"cast(value, DTYPE)": "value"} if "ROWS" in binding else {}
         return verify(
             text, binding, grid, definitions, kernel="kernel", helpers=helpers
         )

@@ -1,16 +1,19 @@
 """What verify proves is so when it is run in Triton's interpreter, against NumPy code of the definitions."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
+import test_verify_welford as welford
 from sympy import Symbol
 
 pytest.importorskip("triton")
 torch = pytest.importorskip("torch")
 
 from homework_solutions import of_source  # noqa: E402
-from verify_kernels import HEAD, KERNELS, PART  # noqa: E402
+from programs import RIGHT  # noqa: E402
+from verify_kernels import ATTACKS, HEAD, KERNELS, PART  # noqa: E402
 
 from normgrad.symbolic.symbols import i, j  # noqa: E402
 from normgrad.triton_kernels.interpreter import INTERPRETED  # noqa: E402
@@ -78,15 +81,9 @@ class Run:
         assert (memory == OUTSIDE).all(), f"{name}: written outside"
 
 
-@pytest.mark.filterwarnings(
-    "ignore"
-)  # of what Triton deprecates, and of the interpreter
-@pytest.mark.skipif(not INTERPRETED, reason="Triton was imported to compile")
-@pytest.mark.parametrize(("rows", "columns"), [(5, 6), (7, 13), (1, 3)])
-@pytest.mark.parametrize("name", KERNELS)
-def test_proved_kernels_store_what_is_defined(name, rows, columns):
-    text, binding, grid, definitions = KERNELS[name]
-    text = f"{HEAD}{text}".replace(" rsqrt(", " tl.rsqrt(")
+def launched(text, binding, grid, definitions, rows, columns):
+    """Launches a kernel, and checks what it stores."""
+    text = text.replace(" rsqrt(", " tl.rsqrt(")
     text = text.replace("extra.libdevice", "math").replace("float32", "float64")
     kernel = of_source(text)["kernel"]
     run = Run(binding, grid, definitions, rows, columns)
@@ -95,3 +92,55 @@ def test_proved_kernels_store_what_is_defined(name, rows, columns):
     for output, bound in binding.items():
         if isinstance(bound, T) and bound.after:
             run.check(output, bound)
+
+
+pytestmark = [
+    # of what Triton deprecates, and of the interpreter
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.skipif(not INTERPRETED, reason="Triton was imported to compile"),
+]
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(5, 6), (7, 13), (1, 3)])
+@pytest.mark.parametrize("name", KERNELS)
+def test_proved_kernels_store_what_is_defined(name, rows, columns):
+    text, *launch = KERNELS[name]
+    launched(HEAD + text, *launch, rows, columns)
+
+
+def other_kernels():
+    """{name: (text, binding, grid, definitions)} of all that the other tables say is proved."""
+    table = {}
+    for name, edits in ATTACKS.items():
+        text, *launch = KERNELS[name]
+        for old, new, why in edits:
+            if why is None:
+                table[f"{name}: {new}"] = (HEAD + text.replace(old, new), *launch)
+    for name, program in RIGHT.items():
+        if program.is_triton:
+            text, *launch = program.launch()
+            table[name] = (compiled(text), *launch)
+    for loop, old, new in welford.RIGHT:
+        text = HEAD + welford.START + loop.replace(old, new, 1) + welford.END
+        launch = welford.BINDING, "rows", welford.LAYER
+        table[f"Welford {len(table)}: {new}"] = (text, *launch)
+    return table
+
+
+def compiled(text):
+    """The text of a kernel that lacks its decorator, and what is said of its blocks."""
+    lines = []
+    for line in text.splitlines():
+        if line.startswith("def "):
+            lines.append("@triton.jit")
+            line = re.sub(r"\b(BLOCK|ROWS)(?=[,)])", r"\1: tl.constexpr", line)
+        lines.append(line)
+    return "\n".join(["import triton", *lines])
+
+
+OTHERS = other_kernels()
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_other_kernel_that_is_proved_stores_what_is_defined(name):
+    launched(*OTHERS[name], 5, 6)

@@ -212,6 +212,7 @@ WRONG[FROM_MINUS_1] = [("", "")]
 WRONG[BY_COUNT] = [
     ("count = tl.zeros((BLOCK,), dtype=tl.int32)", f"count = -{FULL}"),
 ]
+LAYER = norm(center=True, bias=True)
 BINDING = {
     "X": T("x"),
     "MEAN": Out("mean"),
@@ -225,7 +226,7 @@ BINDING = {
 def verdict(loop, old, new):
     assert old in loop
     text = HEAD + START + loop.replace(old, new, 1) + END
-    return verify(text, BINDING, "rows", norm(center=True, bias=True), seconds=10)
+    return verify(text, BINDING, "rows", LAYER, seconds=10)
 
 
 @pytest.mark.parametrize(("loop", "old", "new"), RIGHT)
