@@ -96,12 +96,12 @@ class Program:
             binding["BLOCK"] = COLUMNS
         return HEAD + self.text, binding, grid, definitions
 
-    def verdict(self):
-        """The Verdict of its reader."""
+    def verdict(self, run):
+        """The Verdict of its reader; run: whether a proof of loops is confronted with a run."""
         text, binding, grid, definitions = self.launch()
         if not self.is_triton:
             kernel = of_source(f"import numpy as np\n{self.text}")["kernel"]
-            return verify(kernel, binding, definitions)
+            return verify(kernel, binding, definitions, run=run)
         helpers = {"cast(value, DTYPE)": "value"} if "ROWS" in binding else {}
         return verify(
             text, binding, grid, definitions, kernel="kernel", helpers=helpers

@@ -69,10 +69,10 @@ PROOFS = {}
 LOOPS = {"forward": FORWARD, "backward": ("dx", "dw", "db")}
 
 
-def verify_loop(case, kernel):
+def verify_loop(case, kernel, run=True):
     """Read one Numba kernel for a variant, in the launcher's binding, with the weight's offset added.
 
-    Args:  kernel: a function of the package, or of a copy of it
+    Args:  kernel: a function of the package, or of a copy of it; run: whether a proof is confronted with a run
     """
     names = [*inspect.signature(getattr(kernel, "py_func", kernel)).parameters]
     stored = LOOPS[kernel.__name__]
@@ -100,7 +100,7 @@ def verify_loop(case, kernel):
         binding["mean"] = Out("zero", "i")
     definitions = replace(case, offset=False).definitions()
     binding = {name: binding[name] for name in names}
-    return verify(kernel, binding, definitions, zero=case.piece == "zero")
+    return verify(kernel, binding, definitions, zero=case.piece == "zero", run=run)
 
 
 @pytest.fixture(autouse=True)
@@ -158,9 +158,9 @@ def test_the_reduction_adds_the_partial_sums_of_all_programs(which, output):
     assert verify(file, binding, grid, SUM, kernel="reduce_partials", helpers=ROUNDING)
 
 
-def reduction_in_loops(kernels):
+def reduction_in_loops(kernels, run=True):
     binding = {"partial": T("part", "i, j"), "total": Out("sum", "j")}
-    return verify(kernels.reduce_partials, binding, SUM)
+    return verify(kernels.reduce_partials, binding, SUM, run=run)
 
 
 def test_the_reduction_in_loops_does_the_same():
@@ -189,12 +189,12 @@ def wrong_loops(text, name):
             "numba_kernels", {"kernels.py": text}, f"loops, {name}"
         )
     kernels = [getattr(package.kernels, name) for name in LOOPS]
-    reduction = reduction_in_loops(package.kernels)
+    reduction = reduction_in_loops(package.kernels, run=False)
     for module in [name for name in sys.modules if name.startswith(package.__name__)]:
         del sys.modules[module]
     for case in FEW_IN_LOOPS:
         for kernel in kernels:
-            verdict = verify_loop(case, kernel)
+            verdict = verify_loop(case, kernel, run=False)
             if not verdict:
                 return verdict
     return None if reduction else reduction

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -66,26 +67,16 @@ def confronted(
            dtypes: of the numbers that the program holds; values: of names that are not drawn
     """
     units = [unit_roundoff(name) for name in (*dtypes, "float64") if name in NAMES]
-    found: list[str] = []
-
-    def compare():
+    clock = _Clock()
+    for sizes in SIZES:
+        point = Point(sizes, defs, np.random.default_rng(SEED), max(units))
+        point.values |= values or {}
         try:
-            for sizes in SIZES:
-                draw = np.random.default_rng(SEED)
-                point = Point(sizes, defs, draw, max(units))
-                point.values |= values or {}
-                _compare(point, run, verdict, heads)
-            found.append("")
+            _compare(point, clock, run(point), verdict, heads)
         except Disagreement as reason:
-            found.append(f"{_place(sizes)}: {reason}")
-        except BaseException as reason:  # of a program that is run, any
-            found.append(f"{_place(sizes)}: {type(reason).__name__}: {reason}")
-
-    thread = threading.Thread(target=compare, daemon=True)
-    thread.start()
-    thread.join(SECONDS)
-    words = found[0] if found else f"it did not end within {SECONDS} seconds"
-    if not words:
+            words = f"M = {sizes[0]}, N = {sizes[1]}, seed {SEED}: {reason}"
+            break
+    else:
         return verdict
     why = f"{REFUTED_BY_RUN}. {words}"
     outputs = {
@@ -95,14 +86,41 @@ def confronted(
     return replace(verdict, kind=NOT_READ, why=why, outputs=outputs)
 
 
-def _place(sizes):
-    return f"M = {sizes[0]}, N = {sizes[1]}, seed {SEED}"
+class _Clock:
+    """The time that a program has, over all of its runs."""
+
+    def __init__(self):
+        self.left = SECONDS
+
+    def next(self, steps):
+        """The next of what a program gives, None after the last; whatever it raises is a Disagreement."""
+        found = []
+
+        def step():
+            try:
+                found.append(next(steps, None))
+            except Disagreement as reason:
+                found.append(reason)
+            except BaseException as reason:  # a program may raise any
+                found.append(Disagreement(f"{type(reason).__name__}: {reason}"))
+
+        start = time.monotonic()
+        thread = threading.Thread(target=step, daemon=True)
+        thread.start()
+        thread.join(self.left)
+        self.left -= time.monotonic() - start
+        if not found:
+            raise Disagreement(f"it did not end within {SECONDS} seconds")
+        if isinstance(found[0], Disagreement):
+            raise found[0]
+        return found[0]
 
 
-def _compare(point, run, verdict, heads):
+def _compare(point, clock, steps, verdict, heads):
     """Compares every output that a run gives with its definition."""
     bounds = {}
-    for words, results in run(point):
+    while step := clock.next(steps):
+        words, results = step
         for name, got in results.items():
             head = heads[name]
             needed = point.tensor(head)
