@@ -137,7 +137,7 @@ CLASSES = [
         "return (2 - ctx.needs_input_grad[1]) * dx",
     ),
     ("no gradient of weight, with", GRADIENT, "None, None"),
-    ("an output has no gradient", FORWARD, f"{MARKED}\n        return y"),
+    ("other outputs have a gradient, with", FORWARD, f"{MARKED}\n        return y"),
     ("it returns 2 results", FORWARD, FORWARD.replace("return x", "return x, x")),
     ("y[0, 0], with", FORWARD, f"{FORWARD} * (1 + x.is_leaf)"),
     ("dx[0, 0], with", "return dx", "return dx.float()"),
@@ -269,6 +269,17 @@ def test_the_forward_that_a_backward_is_compared_with_is_run_as_well(monkeypatch
     doubled = functools.wraps(np.sum)(lambda x, axis: 3 * x.sum(axis))
     monkeypatch.setattr(np, "sum", doubled)
     assert verify_function(backward, forward, **said).kind == NOT_READ
+
+
+def test_a_proof_is_not_refuted_where_its_condition_does_not_hold(torch):
+    """At N = 1 the centred row is 0, and the program divides by it; elsewhere its values are right."""
+
+    def by_its_square(x, eps):
+        q = x - x.mean(1, keepdims=True)
+        return q / np.sqrt((q * q).mean(1, keepdims=True) + eps) * (q * q) / (q * q)
+
+    verdict = verify_function(by_its_square, norm(center=True, weight=False), ("y",))
+    assert verdict.kind == PROVED and "is not 0" in verdict.claim, verdict
 
 
 # Texts are read, and run by an explicit argument only.

@@ -1,8 +1,9 @@
 """A program is an equation: it is read from its text and proved for every M and N, or its wrong term is named.
 
 verify(kernel, binding, grid, definitions) reads a Triton kernel; it is not run. verify(kernel, binding, definitions)
-reads a kernel in loops, such as Numba's; it is not run either. verify(function, definitions) reads a NumPy or torch
-function, or an autograd Function. Nothing is run. One of five verdicts comes out:
+reads a kernel in loops, such as Numba's. verify(function, definitions) reads a NumPy or torch function, or an autograd
+Function. A text or a file is only read. A function object is run after it is proved, at small sizes, and what a run
+refutes is not proved; run=False leaves that out, run=True executes a function's text as well. One of five verdicts:
 
 - proved for every M and N: what is stored is the definition, under the assumptions that are printed;
 - proved if masked lanes hold 0: it is, if a masked load without `other` gives 0, which Triton leaves open;

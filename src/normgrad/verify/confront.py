@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from types import FunctionType
@@ -22,7 +22,7 @@ from ..dtypes import NAMES, unit_roundoff
 from ..symbolic.definitions import Defs
 from ..symbolic.symbols import M, N
 from ..tolerance import LARGEST, SAFETY
-from .arrays import BEFORE
+from .arrays import BEFORE, State
 from .binding import FLOAT, LIMIT, PROGRAM, PROGRAM_COUNT, PROGRAMS, Filled, T
 from .functions import Input
 from .interpreter import flat
@@ -57,28 +57,34 @@ def confronted(
     run: Run,
     defs: Defs,
     heads: Mapping[str, Expr],
-    dtypes: Iterable[str] = (),
+    noted: State,
     values: Mapping[str, float] | None = None,
 ) -> Verdict:
     """The verdict, unless the program, run at SIZES, gives something else than the definitions.
 
     Args:  verdict: proved; run: what it gives at a Point, once or several times, with words for each time
            defs, heads: the definitions, and {name: the head that an output is to be}
-           dtypes: of the numbers that the program holds; values: of names that are not drawn
+           noted: of the reading; values: of names that are not drawn
     """
-    units = [unit_roundoff(name) for name in (*dtypes, "float64") if name in NAMES]
-    clock = _Clock()
+    dtypes = noted.dtypes & {*NAMES} | {"float64"}
+    unit, clock = max(map(unit_roundoff, dtypes)), _Clock()
+    apart = [1 / (a - b) for a, b in noted.kinks if a != b]
+    written = [*noted.domain, *apart]
+    why, agreed = "", False
     for sizes in SIZES:
-        point = Point(sizes, defs, np.random.default_rng(SEED), max(units))
+        point = Point(sizes, defs, np.random.default_rng(SEED), unit)
         point.values |= values or {}
         try:
             _compare(point, clock, run(point), verdict, heads)
+            agreed = True
         except Disagreement as reason:
-            words = f"M = {sizes[0]}, N = {sizes[1]}, seed {SEED}: {reason}"
-            break
-    else:
+            if all(map(point.defines, written)):
+                place = f"M = {sizes[0]}, N = {sizes[1]}, seed {SEED}"
+                why = f"{REFUTED_BY_RUN}. {place}: {reason}"
+                break
+    if agreed and not why:
         return verdict
-    why = f"{REFUTED_BY_RUN}. {words}"
+    why = why or "what was read is not defined where it was run"
     outputs = {
         name: replace(own, kind=NOT_READ, why=why)
         for name, own in verdict.outputs.items()
@@ -220,19 +226,22 @@ def of_class(
     bound: Mapping[str, Any],
     names: Sequence[str],
     gradients: Mapping[str, str],
-    cotangents: Sequence[Expr],
+    cotangents: Sequence[Expr | None],
 ) -> Run:
     """The run of an autograd Function: its outputs, and its gradients for each choice of what requires one.
 
     Args:  bound: {argument of forward: Input or plain value}; names: of its outputs
-           gradients: {argument: the name of its gradient}; cotangents: of the outputs
+           gradients: {argument: the name of its gradient}
+           cotangents: of the outputs, None of one that is marked as not differentiable
     """
 
     def run(point):
         import torch
 
         before = {name: _argument(point, value) for name, value in bound.items()}
-        grads = [torch.from_numpy(point.tensor(head).copy()) for head in cotangents]
+        grads = []
+        for head in cotangents:
+            grads.append(None if head is None else _as_torch(point.tensor(head)))
         for pattern in product((True, False), repeat=len(gradients)):
             needed = [
                 name for name, flag in zip(gradients, pattern, strict=True) if flag
@@ -248,9 +257,12 @@ def of_class(
             yield words, dict(zip(names, arrays, strict=True))
             if needed:
                 inputs = [leaves[name] for name in needed]
-                if not all(output.requires_grad for output in outputs):
-                    raise Disagreement(f"an output has no gradient{words}")
-                slopes = torch.autograd.grad(outputs, inputs, grads, allow_unused=True)
+                have = [a.requires_grad for a in outputs]
+                if have != [grad is not None for grad in grads]:
+                    raise Disagreement(f"other outputs have a gradient{words}")
+                ends = [a for a in outputs if a.requires_grad]
+                given = [grad for grad in grads if grad is not None]
+                slopes = torch.autograd.grad(ends, inputs, given, allow_unused=True)
                 missing = [n for n, g in zip(needed, slopes, strict=True) if g is None]
                 if missing:
                     raise Disagreement(f"no gradient of {', '.join(missing)}{words}")

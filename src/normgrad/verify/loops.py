@@ -261,7 +261,7 @@ def verify_loops(
     if verdict and run and not zero:
         ran = of_loops(program, binding, outputs, trace.words)
         heads = {name: definitions.outputs[outputs[name].after] for name in outputs}
-        verdict = confronted(verdict, ran, definitions.defs, heads, trace.dtypes)
+        verdict = confronted(verdict, ran, definitions.defs, heads, trace)
     return verdict
 
 

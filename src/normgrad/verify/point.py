@@ -12,7 +12,7 @@ import numpy as np
 from sympy import Add, Dummy, Expr, Indexed, KroneckerDelta, Mul, Sum, Symbol, lambdify
 
 from ..dtypes import unit_roundoff
-from ..symbolic.calculus import resolve
+from ..symbolic.calculus import free_letters, resolve
 from ..symbolic.definitions import Defs
 from ..symbolic.measured import Largest
 from ..symbolic.notation import Local, Partial
@@ -82,6 +82,16 @@ class Point:
         for letter in letters:
             sizes[letter] = self.sizes[M if letter in (i, p) else N]
         return self._bounded(e, sizes)
+
+    def defines(self, e: Expr) -> bool:
+        """Whether an expression has a value in every place, and not one that rounding makes of none."""
+        sizes, free = {}, free_letters(e)
+        for part in e.atoms(Indexed):
+            for letter, size in zip(part.indices, part.base.shape, strict=True):
+                if letter in free:
+                    sizes[letter] = self.sizes[size]
+        value, error = self._bounded(e, sizes)
+        return bool(np.all(np.isfinite(value) & (error < np.abs(value) + self.unit)))
 
     def _bounded(self, e, sizes):
         """As `bounded`; sizes: {letter: how far it runs}."""

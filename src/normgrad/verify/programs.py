@@ -367,7 +367,7 @@ class _Ran:
         def run(point):
             target = self.claim.target()
             if self.claim.is_class:
-                heads = [cotangent.head for cotangent in self.cotangents]
+                heads = [getattr(each, "head", None) for each in self.cotangents]
                 of = of_class(target, self.bound, self.names, gradients, heads)
             else:
                 of = of_function(target, self.claim.library, self.bound, self.names)
@@ -378,7 +378,7 @@ class _Ran:
             run,
             definitions.defs,
             definitions.outputs,
-            self.traced.noted.dtypes,
+            self.traced.noted,
             dict(zip(("eps",), map(float, constants), strict=False)),
         )
 
