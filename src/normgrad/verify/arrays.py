@@ -445,6 +445,8 @@ def arithmetic(operation: str, a: Any, b: Any) -> Any:
         return elementwise(LOGIC[operation], a, b, kind="bool")
     if operation not in ARITHMETIC:
         raise NotRead(f"{operation} of arrays")
+    if operation == "Sub" and bool in (type(a), type(b)):
+        raise NotRead("a difference with True or False, which torch refuses")
     if "bool" in kinds and not (operation == "Mult" and "float" in kinds):
         raise NotRead(f"{operation} of truth values, which count as integers")
     return elementwise(ARITHMETIC[operation], a, b)
@@ -500,6 +502,8 @@ def axis_of(a: Array, axis: Any, more: int = 0) -> int:
     ndim = a.ndim + more
     if isinstance(axis, bool) or not isinstance(axis, int):
         raise NotRead(f"an axis that is {type(axis).__name__}, not a plain int")
+    if not ndim:
+        raise NotRead("an axis of an array without axes")
     if not -ndim <= axis < ndim:
         raise Wrong(f"axis {axis} of an array with {ndim} axes")
     return axis % ndim
@@ -509,6 +513,8 @@ def axes_of(a: Array, axis: Any) -> list[int]:
     """The axes of a reduction: all of them for None."""
     if axis is None:
         return list(range(a.ndim))
+    if a.library == "numpy" and isinstance(axis, list):
+        raise Wrong("axes in a list, which NumPy refuses")
     axes = [axis_of(a, k) for k in (axis if isinstance(axis, tuple | list) else [axis])]
     if len(set(axes)) < len(axes):
         raise Wrong("an axis that is given twice")
@@ -571,7 +577,7 @@ def _check_whole(part, size):
 
 def sizes_of(shape: Sequence[Any]) -> list[Expr]:
     """The sizes of a shape as expressions."""
-    if not all(map(is_number, shape)):
+    if not all(map(is_number, shape)) or bool in map(type, shape):
         raise NotRead("a shape that holds more than plain sizes")
     return list(map(plain, shape))
 
@@ -613,6 +619,18 @@ def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     if keep:
         return kept
     return copied(moved(kept, [axis for axis in range(a.ndim) if axis not in axes]))
+
+
+def summed_to(a: Array, shape: Sequence[Expr]) -> Array:
+    """The sum over the axes along which an array of that shape is broadcast to this one."""
+    if broadcast(a.shape, shape) != a.shape:
+        raise Wrong(f"a gradient of the shape {a.shape}, needs {tuple(shape)}")
+    more = a.ndim - len(shape)
+    axes = list(range(more))
+    for axis in range(more, a.ndim):
+        if a.shape[axis] != shape[axis - more]:
+            axes.append(axis)
+    return moved(total(a, axes, keep=True), range(more, a.ndim)) if axes else a
 
 
 def count_of(a: Array, axes: Sequence[int]) -> Expr:

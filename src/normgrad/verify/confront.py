@@ -250,7 +250,7 @@ def of_class(
             leaves = {name: _as_torch(value) for name, value in before.items()}
             for name in needed:
                 leaves[name].requires_grad_()
-            outputs = list(flat(program.apply(*leaves.values())))
+            outputs = list(flat(program.apply(*_in_order(program, leaves))))
             if len(outputs) != len(names):
                 raise Disagreement(f"it returns {len(outputs)} results")
             arrays = [output.detach().numpy() for output in outputs]
@@ -275,6 +275,17 @@ def of_class(
             _check_unchanged(after, before)
 
     return run
+
+
+def _in_order(program, named):
+    """The arguments of apply, which takes no names, with the defaults of those before the last that is given."""
+    values = {}
+    for name, parameter in inspect.signature(program.forward).parameters.items():
+        if name in named or parameter.default is not parameter.empty:
+            values[name] = named.get(name, parameter.default)
+    while values and next(reversed(values)) not in named:
+        values.popitem()
+    return values.values()
 
 
 def of_loops(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any
 
 import sympy
-from sympy import Expr, Indexed, Symbol, evaluate
+from sympy import Expr, Indexed, S, Symbol, evaluate
 
 from ..symbolic.patience import SECONDS, limited
 from ..symbolic.proof import lettered
@@ -23,6 +23,7 @@ from .arrays import (
     Scalar,
     State,
     array,
+    like,
     state,
     tracing,
 )
@@ -32,6 +33,8 @@ from .interpreter import (
     FunctionClass,
     Reader,
     flat,
+    gradients_of,
+    results_of,
 )
 from .library import FLOATS
 
@@ -42,20 +45,25 @@ class Trace:
 
     Args:  outputs: what it returns, one after the other, with None where it is a gradient of no tensor
            names: of the outputs, where the program has names for them, else None; keyed: whether it returns a dict
-           gradients: of an autograd Function, for every argument of its forward
+           gradients: of an autograd Function, {argument of its forward: its gradient}
            written: the arguments that it writes over; constants: {name in its module: its value} that are eps
            noted: the State of the trace
            passed: of an autograd Function, the parameters of its backward without ctx, None for another kind of them
+           marked: for every result of its forward whether it is marked as not differentiable
+           asked: whether it looks at needs_input_grad; defaults: {parameter: its default}, of those not given
     """
 
     outputs: list
     names: list[str] | None
     keyed: bool
-    gradients: list
+    gradients: dict[str, Any]
     written: list[str]
     constants: dict[str, Expr]
     noted: State
     passed: list[str] | None
+    marked: list[bool]
+    asked: bool
+    defaults: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -141,20 +149,23 @@ def followed() -> Iterator[None]:
 def trace(
     program: Any,
     inputs: dict[str, Any],
-    cotangents: Sequence[Input] = (),
+    cotangents: Sequence[Input | None] = (),
     library: str = "numpy",
     name: str = "",
+    flags: Mapping[str, bool] | None = None,
 ) -> Trace:
     """A program's outputs for every M and N.
 
     Args:     program: a function, a subclass of torch.autograd.Function, or a module's text; name: of its function
-              inputs: {parameter: Input, or a plain value}; cotangents: of an autograd Function's outputs
+              inputs: {parameter: Input, or a plain value}
+              cotangents: of an autograd Function's outputs, None of one that is marked as not differentiable
+              flags: {tensor: whether its gradient is needed}; all of them for None
     Raises:   NotRead, with the line, for what is not followed; Wrong, one of it, for what is wrong in itself
     """
     traces = []
     for dtype in dict.fromkeys(FLOATS[library].values()):
         with tracing(library, dtype), evaluate(True), followed():
-            traces.append(_traced(program, inputs, cotangents, name))
+            traces.append(_traced(program, inputs, cotangents, name, flags))
     texts = list(map(_as_text, traces))
     if any(text != texts[0] for text in texts):
         raise NotRead("another formula for another dtype")
@@ -163,44 +174,92 @@ def trace(
 
 def _as_text(traced):
     """What a program returns and writes over, as what can be compared."""
-    values = [*traced.outputs, *traced.gradients]
+    values = [*traced.outputs, *traced.gradients.values()]
     for position, value in enumerate(values):
         if isinstance(value, Array):
             values[position] = value.shape, lettered(value.unnoted())
-    return values, traced.written
+    return values, traced.written, traced.marked, traced.asked
 
 
-def _traced(program, inputs, cotangents, name):
+def _traced(program, inputs, cotangents, name, flags):
     reader = Reader(symbols=not any(_is_eps(value) for value in inputs.values()))
     target = target_of(reader, program, name)
     values = {
         key: value.value() if isinstance(value, Input) else reader.admit(value)
         for key, value in inputs.items()
     }
-    gradients, parameters = [], None
-    cotangents = [cotangent.value() for cotangent in cotangents]
     if isinstance(target, FunctionClass):
-        outputs, context = reader.forward(target, list(values.values()))
-        reader.phase = BACKWARD
-        backward = target.methods.get("backward")
-        if backward and not backward.node.args.vararg and not backward.defaults:
-            parameters = backward.parameters[1:]
-        if cotangents:
-            gradients = list(flat(reader.call(backward, [context, *cotangents])))
-    else:
-        outputs = reader.call(target, [], values)
-    arguments = values | {str(k): value for k, value in enumerate(cotangents)}
-    written = [
-        key
-        for key, value in arguments.items()
-        if isinstance(value, Array) and value.memory.changed
-    ]
+        return _of_class(reader, target, values, cotangents, flags)
+    outputs = reader.call(target, [], values)
     keyed = isinstance(outputs, dict)
-    names = list(outputs) if keyed else names_returned(target)
-    results, constants = list(flat(outputs)), reader.used
     return Trace(
-        results, names, keyed, gradients, written, constants, state(), parameters
-    )
+        list(flat(outputs)), list(outputs) if keyed else names_returned(target), keyed,
+        {}, _written(values), reader.used, state(), None, [], False,
+        _defaults(target, values),
+    )  # fmt: skip
+
+
+def _of_class(reader, target, values, cotangents, flags):
+    forward, backward = target.methods["forward"], target.methods.get("backward")
+    first = int("setup_context" not in target.methods)
+    defaults = _defaults(forward, values)
+    names = forward.parameters[first:]
+    while names and names[-1] in defaults:
+        names.pop()
+    arguments = [values[key] if key in values else defaults[key] for key in names]
+    needed = [isinstance(value, Array) for value in arguments]
+    for position, key in enumerate(names):
+        needed[position] &= (flags or {}).get(key, True)
+    flags = tuple(needed)
+    returned, context = reader.forward(target, arguments, flags)
+    outputs = _placed(forward, results_of, returned)
+    marked = [any(value is a for a in context.marked) for value in outputs]
+    if sum(marked) < len(set(map(id, context.marked))):
+        raise NotRead("what is marked as not differentiable is no result of forward")
+    reader.phase, gradients, passed = BACKWARD, [], None
+    if backward and not backward.node.args.vararg and not backward.defaults:
+        passed = backward.parameters[1:]
+    written = dict(values)
+    if cotangents:
+        given = []
+        for value, cotangent in zip(outputs, cotangents, strict=True):
+            zeros = like(value, value.shape, S.Zero)
+            given.append(zeros if cotangent is None else cotangent.value())
+        written |= {f"the gradient {k}": a for k, a in zip(passed, given, strict=True)}
+        returned = reader.call(backward, [context, *given])
+        gradients = _placed(backward, gradients_of, returned, arguments, flags)
+    gradients = dict(zip(names, gradients, strict=False))
+    return Trace(
+        outputs, _field_names(forward), False, gradients, _written(written),
+        reader.used, state(), passed, marked, reader.asked, defaults,
+    )  # fmt: skip
+
+
+def _field_names(forward):
+    """The names that a forward returns, where they are those of a norm's results."""
+    names = names_returned(forward) or [""]
+    fields = {"y", "residual_out", "mean", "rstd"}.difference(forward.parameters)
+    return names if set(names) <= fields else None
+
+
+def _placed(function, check, *values):
+    """What a check of a function's result gives; a refusal has the function's line."""
+    try:
+        return check(*values)
+    except NotRead as reason:
+        reason.line = reason.line or function.node.lineno
+        raise
+
+
+def _defaults(function, values):
+    """The defaults of parameters that are not given."""
+    return {k: v for k, v in function.defaults.items() if k not in values}
+
+
+def _written(values):
+    """The names of arguments that are written over."""
+    arrays = {key: v for key, v in values.items() if isinstance(v, Array)}
+    return [key for key, value in arrays.items() if value.memory.changed]
 
 
 def _is_eps(value):
@@ -214,6 +273,8 @@ def parameters_of(program: Any, name: str = "") -> tuple[list[str], list[str], b
     is_class = isinstance(target, FunctionClass)
     function, first = target, 0
     if is_class:
+        if "forward" not in target.methods:
+            raise NotRead(f"{target.name}, which has no forward")
         function = target.methods["forward"]
         first = int("setup_context" not in target.methods)
     arguments = function.node.args
@@ -225,10 +286,8 @@ def parameters_of(program: Any, name: str = "") -> tuple[list[str], list[str], b
     return names, [key for key in names if key not in function.defaults], is_class
 
 
-def names_returned(target: Function | FunctionClass) -> list[str] | None:
+def names_returned(target: Function) -> list[str] | None:
     """The names in the last return statement of a function, where it returns names."""
-    if isinstance(target, FunctionClass):
-        return None
     last = target.node.body
     if isinstance(last, list):
         last = last[-1]

@@ -44,6 +44,7 @@ from .arrays import (
     number,
     plain,
     state,
+    summed_to,
 )
 from .library import (
     BUILTINS,
@@ -64,6 +65,16 @@ from .values import Limit
 DEEPEST = 40
 # when a name is bound: while the module is read, in the call, in the backward of an autograd Function
 MODULE, FORWARD, BACKWARD = range(3)
+# what torch itself reads from a Function, or from its ctx
+OF_TORCH = set(
+    "apply backward boxed_grads_call clear_saved_tensors_on_access dirty_tensors forward "
+    "generate_vmap_rule jvp mark_dirty mark_non_differentiable mark_shared_storage "
+    "materialize_grads maybe_clear_saved_tensors metadata name needs_input_grad "
+    "next_functions non_differentiable register_hook register_prehook requires_grad "
+    "save_for_backward save_for_forward saved_for_forward saved_tensors saved_variables "
+    "set_materialize_grads setup_context to_save vjp vmap".split()
+)
+METHODS_READ = ("forward", "backward", "setup_context")
 EPSILONS = ("eps", "EPS", "epsilon", "EPSILON")
 
 
@@ -95,12 +106,16 @@ class Module:
 
 
 class Context:
-    """The ctx of an autograd Function."""
+    """The ctx of an autograd Function.
 
-    def __init__(self, arity: int):
+    Args:  flags: for every argument of forward whether its gradient is needed; None where that is not known
+           phase: when its forward is read
+    """
+
+    def __init__(self, flags: tuple[bool, ...] | None, phase: int):
         self.attributes: dict[str, Any] = {}
         self.saved: tuple = ()
-        self.arity = arity
+        self.flags, self.phase, self.marked = flags, phase, ()
 
 
 @dataclass(eq=False)
@@ -214,6 +229,12 @@ class Outside:
         return self.reader.constant(name, self.reader.admit(value))
 
 
+def check_method(kind: str, name: str) -> None:
+    """Refuse what a Function puts in the place of torch's own, such as apply, and what Python calls by itself."""
+    if name in OF_TORCH.difference(METHODS_READ) or name.startswith("_"):
+        raise NotRead(f"{kind}.{name}, which torch or Python calls by itself")
+
+
 def builtin(name: str) -> Any:
     """A builtin by its name."""
     if name == "staticmethod":
@@ -287,7 +308,7 @@ class Reader(Walker):
 
     def __init__(self, symbols: bool = True):
         self.symbols, self.used, self.depth = symbols, {}, 0
-        self.phase = FORWARD
+        self.phase, self.asked = FORWARD, False
 
     # what stands around the program
 
@@ -349,10 +370,13 @@ class Reader(Walker):
     def class_of(self, kind: type) -> FunctionClass:
         """A subclass of torch.autograd.Function."""
         methods, base = {}, sys.modules["torch"].autograd.Function
-        for name in ("forward", "backward", "setup_context"):
+        if type(kind) is not type(base):
+            raise NotRead(f"the metaclass of {kind.__name__}")
+        for name in sorted(OF_TORCH.intersection(dir(base))):
             method = getattr_static(kind, name)
             if method is getattr_static(base, name):
                 continue
+            check_method(kind.__name__, name)
             if not isinstance(method, staticmethod):
                 raise NotRead(f"{kind.__name__}.{name}, which is no static method")
             methods[name] = self.function_of(method.__func__)
@@ -433,6 +457,7 @@ class Reader(Walker):
         for name, value in inner.names.items():
             if not isinstance(value, Function):
                 raise NotRead(f"the attribute {name} of a class")
+            check_method(node.name, name)
             if "staticmethod" not in map(ast.unparse, value.node.decorator_list):
                 raise NotRead(f"{node.name}.{name}, which is no static method")
             value.scope = scope
@@ -482,8 +507,12 @@ class Reader(Walker):
                 owner = self.evaluate(target.value, scope)
                 if not isinstance(owner, Context) or state().loops:
                     raise NotRead(f"a write to the attribute {name}")
-                if self.phase == BACKWARD:  # a second backward finds what forward left
+                if (
+                    self.phase != owner.phase
+                ):  # a second backward finds what forward left
                     raise NotRead(f"ctx.{name}, written by backward")
+                if name in OF_TORCH or name.startswith("_"):
+                    raise NotRead(f"a write to ctx.{name}, which is torch's own")
                 owner.attributes[name] = value
             case _:
                 raise NotRead("an assignment of this form")
@@ -760,13 +789,21 @@ class Reader(Walker):
         raise NotRead(path)
 
     def _of_context(self, owner, name):
-        if name == "save_for_backward":
-            return partial(self._save, owner)
+        if name in ("save_for_backward", "mark_non_differentiable"):
+            if self.phase != owner.phase:
+                raise NotRead(f"ctx.{name} in backward, where it changes nothing")
+            return partial(self._save if name[0] == "s" else self._mark, owner)
+        if name == "set_materialize_grads":
+            return partial(self._materialize)
         if name == "saved_tensors":
+            if self.phase == owner.phase:
+                raise NotRead("ctx.saved_tensors before backward, where it is empty")
             return owner.saved
         if name == "needs_input_grad":
-            state().words.append("every gradient is asked for")
-            return (True,) * owner.arity
+            if owner.flags is None:
+                raise NotRead("needs_input_grad of a Function that a program calls")
+            self.asked = True
+            return owner.flags
         if name in owner.attributes:
             value = owner.attributes[name]
             if self.phase == BACKWARD:
@@ -782,6 +819,19 @@ class Reader(Walker):
                     raise NotRead(f"{type(value).__name__} saved for backward")
                 value.memory.fixed = "what is saved for backward"
         context.saved = tensors
+
+    @staticmethod
+    def _mark(context, *tensors):
+        for value in tensors:
+            floats(value, "mark_non_differentiable")
+        context.marked = tensors  # torch keeps those of the last call alone
+
+    @staticmethod
+    def _materialize(value):
+        if value is not True:
+            raise NotRead(
+                "set_materialize_grads(False), by which a gradient may be None"
+            )
 
     def _comprehension(self, node, scope):
         generator, *more = node.generators
@@ -860,9 +910,11 @@ class Reader(Walker):
         finally:
             self.depth -= 1
 
-    def forward(self, kind: FunctionClass, args: list) -> tuple[Any, Context]:
-        """What forward of an autograd Function returns, and its ctx."""
-        context = Context(len(args))
+    def forward(
+        self, kind: FunctionClass, args: list, flags: tuple[bool, ...] | None = None
+    ) -> tuple[Any, Context]:
+        """What forward of an autograd Function returns, and its ctx; flags: as of Context."""
+        context = Context(flags, self.phase)
         if "setup_context" in kind.methods:
             result = self.call(kind.methods["forward"], args)
             self.call(kind.methods["setup_context"], [context, tuple(args), result])
@@ -871,8 +923,62 @@ class Reader(Walker):
         return result, context
 
     def apply(self, kind: FunctionClass, *args: Any) -> Any:
-        """What Function.apply returns."""
-        return self.forward(kind, list(args))[0]
+        """What Function.apply returns; torch passes what backward says through it, not the derivative."""
+        state().cut = True
+        result = self.forward(kind, list(args))[0]
+        results_of(result)
+        return result
+
+
+def results_of(outputs: Any) -> list[Array]:
+    """The results of an autograd Function's forward as torch takes them.
+
+    torch takes a tuple alone apart: a list or a dict of tensors leaves it without a graph. One tensor that is returned
+    twice is one node of the graph, to which torch gives the cotangents of both places in one place.
+    """
+    if isinstance(outputs, list | dict | Listed):
+        raise Wrong(
+            f"forward returns a {type(outputs).__name__.lower()}, through which torch passes "
+            "no gradient; return a tuple"
+        )
+    results = list(outputs) if isinstance(outputs, tuple) else [outputs]
+    for value in results:
+        if not isinstance(value, Array) or value.kind != "float":
+            raise NotRead(f"a result of forward that is {type(value).__name__}")
+    if len(set(map(id, results))) < len(results):
+        raise Wrong("forward returns one tensor twice, whose gradients torch mixes up")
+    return results
+
+
+def gradients_of(
+    returned: Any, arguments: Sequence[Any], flags: Sequence[bool]
+) -> list[Array | None]:
+    """The gradients of a Function's arguments as torch takes them from what its backward returns.
+
+    torch takes a tuple alone apart, and counts a list as one gradient. It drops what is None past the arguments, adds
+    up a gradient over the axes along which its argument is broadcast, and drops that of what needs none.
+
+    Args:  flags: for every argument whether its gradient is needed
+    """
+    gradients = list(returned) if isinstance(returned, tuple) else [returned]
+    for value in gradients:
+        if not isinstance(value, Array | None):
+            kind = value.kind if isinstance(value, Scalar) else type(value).__name__
+            words = f"backward returns {kind} in place of a gradient"
+            raise Wrong(f"{words}; torch takes a tuple of tensors and None")
+    count = len(arguments)
+    more = [value for value in gradients[count:] if value is not None]
+    if len(gradients) < count or more:
+        words = f"backward returns {len(gradients)} gradients of {count} arguments"
+        raise Wrong(words)
+    result = []
+    for value, argument, flag in zip(gradients, arguments, flags, strict=False):
+        if value is not None and not isinstance(argument, Array):
+            raise NotRead("a gradient of an argument that is taken for a number")
+        if value is not None and flag:
+            value = summed_to(floats(value, "a gradient"), argument.shape)
+        result.append(value if flag else None)
+    return result
 
 
 def flat(outputs: Any) -> Iterator[Any]:

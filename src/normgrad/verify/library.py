@@ -65,7 +65,7 @@ FLOATS = {
 }
 # {library: {a name of a parameter: its name here}}
 PARAMETERS = {
-    "numpy": {"a_min": "min", "a_max": "max", "x": "a", "array": "a", "object": "a"},
+    "numpy": {"x": "a", "array": "a", "object": "a"},
     "torch": {"input": "a", "A": "a", "x": "a", "self": "a", "size": "shape"}
     | {"dim": "axis", "keepdim": "keepdims", "p": "ord"},
     "math": {},
@@ -74,6 +74,10 @@ PARAMETERS = {
 LONGEST = 1000
 DEFAULT = {"numpy": "float64", "torch": "float32"}
 LAYER_NORM_EPS = Scalar(Rational("1e-5"), "float")
+
+
+# the default of a parameter for which None is another value than none
+ABSENT = object()
 
 
 class Device:
@@ -152,7 +156,7 @@ def of_dtype(dtype: DType, value: Any) -> Any:
 
 def numeric(value: Any) -> Any:
     """What NumPy's elementwise functions take: an array of floats, or a number as one without axes."""
-    if is_number(value):
+    if is_number(value) and not isinstance(value, bool):
         return array((), plain(value), "numpy", "float64")
     return floats(value)
 
@@ -230,12 +234,23 @@ def clipped(a, min=None, max=None):
     a = floats(a)
     if min is None and max is None:
         raise NotRead("a clip without bounds")
+    kinds = {isinstance(bound, Array) for bound in (min, max) if bound is not None}
+    if a.library == "torch" and len(kinds) > 1:
+        raise NotRead("a clamp between a tensor and a number, which torch refuses")
     for f, bound in ((Max, min), (Min, max)):
         if isinstance(bound, Array):
             floats(bound)
         if bound is not None:
             a = elementwise(f, a, bound)
     return a
+
+
+def numpy_clip(a, a_min=ABSENT, a_max=ABSENT, *, min=None, max=None):
+    """np.clip."""
+    given = [bound is not ABSENT for bound in (a_min, a_max)]
+    if any(given) and (not all(given) or min is not None or max is not None):
+        raise Wrong("np.clip with one of a_min and a_max, or with min or max besides")
+    return clipped(a, a_min, a_max) if any(given) else clipped(a, min, max)
 
 
 def _addcmul(a, tensor1, tensor2, *, value=1):
@@ -286,11 +301,11 @@ def torch_variance(f):
     """torch.var and torch.std."""
     of_numpy = numpy_variance(f)
 
-    def run(a, axis=None, unbiased=None, keepdims=False, *, correction=1):
-        if unbiased is not None:
-            if correction != 1:
-                raise NotRead("a variance with unbiased and correction")
-            correction = int(flag(unbiased))
+    def run(a, axis=None, unbiased=ABSENT, keepdims=False, *, correction=ABSENT):
+        if unbiased is not ABSENT and correction is not ABSENT:
+            raise Wrong("a variance with unbiased and correction, which torch refuses")
+        if correction is ABSENT:
+            correction = 1 if unbiased is ABSENT else int(flag(unbiased))
         return of_numpy(a, axis, ddof=correction, keepdims=keepdims)
 
     return run
@@ -304,17 +319,26 @@ def itself(e: Expr) -> Expr:
 torch_var = torch_variance(itself)
 
 
-def _torch_var_mean(a, axis=None, keepdims=False, *, correction=1):
-    var = torch_var(a, axis, None, keepdims, correction=correction)
+def _torch_var_mean(
+    a, axis=None, unbiased=ABSENT, keepdims=False, *, correction=ABSENT
+):
+    var = torch_var(a, axis, unbiased, keepdims, correction=correction)
     return var, numpy_mean(a, axis, keepdims=keepdims)
 
 
 def length(a, ord=None, axis=None, keepdims=False):
     """The root of the sum of squares."""
-    if ord is not None and (ord != 2 or len(axes_of(a, axis)) > 1):
+    if ord is not None and (ord != 2 or len(axes_of(a, axis)) != 1):
         raise NotRead("another norm than the root of the sum of squares")
     squares = elementwise(mul, floats(a), a)
     return elementwise(root, numpy_sum(squares, axis, keepdims=keepdims))
+
+
+def vector_norm(a, ord=2, axis=None, keepdims=False):
+    """torch.linalg.vector_norm."""
+    if type(ord) is not int or ord != 2:
+        raise NotRead("another norm than the root of the sum of squares")
+    return length(a, None, axis, keepdims)
 
 
 # new arrays
@@ -399,6 +423,8 @@ def as_array(a, dtype=None):
     if is_number(a):
         return filled("numpy", (), plain(a), dtype)
     a = stacked(a) if isinstance(a, Listed) else floats(a)
+    if not a.ndim:
+        raise NotRead("an array of a number of NumPy's")
     return a if dtype is None else cast(a, dtype)
 
 
@@ -439,9 +465,9 @@ def _sequence(values):
 
 def transposed(a, *axes):
     """Axes in another order; all of them the other way round for none."""
-    axes = _sequence(axes)
-    if not axes:
+    if axes in ((), (None,)) and (not axes or a.library == "numpy"):
         return moved(a, range(a.ndim)[::-1])
+    axes = _sequence(axes)
     order = [axis_of(a, axis) for axis in axes]
     if sorted(order) != list(range(a.ndim)):
         raise Wrong("a transpose that leaves out an axis, or has one twice")
@@ -462,6 +488,8 @@ def _torch_t(a):
 
 
 def _reshape_method(self, *shape):
+    if not shape:
+        raise Wrong("a reshape without a shape")
     return reshaped(self, _sequence(shape))
 
 
@@ -470,6 +498,8 @@ def _raveled(a):
 
 
 def _unsqueezed(a, axis):
+    if a.library == "numpy" and not a.ndim:
+        raise NotRead("an axis that a number of NumPy's gets")
     order = list(range(a.ndim))
     order.insert(axis_of(a, axis, more=1), None)
     return moved(a, order)
@@ -478,7 +508,8 @@ def _unsqueezed(a, axis):
 def _squeezed(a, axis):
     at = axis_of(a, axis)
     if a.shape[at] != 1:
-        raise Wrong(f"squeeze of an axis of {a.shape[at]} entries")
+        words = f"squeeze of an axis of {a.shape[at]} entries"
+        raise Wrong(words) if a.library == "numpy" else NotRead(words)
     view = moved(a, [axis for axis in range(a.ndim) if axis != at])
     return view if view.shape or a.library == "torch" else copied(view)
 
@@ -489,8 +520,10 @@ def _numpy_broadcast_to(a, shape):
 
 def _expand(self, *size):
     sizes = list(_sequence(size))
+    if not size:
+        raise Wrong("expand without sizes")
     if -1 in sizes[: len(sizes) - self.ndim]:
-        raise Wrong("expand with -1 for an axis that is not there")
+        raise NotRead("expand with -1 for an axis that is not there")
     for axis in range(-self.ndim, 0):
         if sizes[axis] == -1:
             sizes[axis] = _size(self)[axis]
@@ -528,12 +561,13 @@ def to(self, *targets, dtype=None, device=None):
         raise NotRead("to with two dtypes")
     if not names:
         return self
-    dtype = names[0]
-    return _type_as(self, dtype) if isinstance(dtype, Array) else cast(self, dtype)
+    if dtype is None and isinstance(names[0], Array):
+        return _type_as(self, names[0])
+    return cast(self, names[0])
 
 
 def _type_as(self, other):
-    return cast(self, DType("torch", other.dtype))
+    return cast(self, DType("torch", floats(other, "a cast to the dtype").dtype))
 
 
 def cast_to(name):
@@ -564,6 +598,9 @@ def in_place(run):
 
     def write(self, *args, **options):
         result = Known("torch", "an operation in place", run)(self, *args, **options)
+        for value in (*args, *options.values()):
+            if isinstance(value, Array) and value.memory is self.memory:
+                raise NotRead("an operation in place with a view of the tensor itself")
         if result.shape != self.shape:
             raise Wrong("a result in place that has another shape")
         self.write(result.e)
@@ -612,6 +649,8 @@ def rms_norm(a, normalized_shape, weight=None, eps=None):
 
 def contiguous(a: Array) -> Array:
     """np.ascontiguousarray and Tensor.contiguous."""
+    if a.library == "numpy" and not a.ndim:
+        raise NotRead("ascontiguousarray of a number, which gets an axis")
     return perhaps_view(a, copied(a))
 
 
@@ -625,7 +664,7 @@ NUMPY: dict[str, Callable] = {
     "power": torch_binary("Pow"),
     "maximum": entrywise(Max, numeric, 2),
     "minimum": entrywise(Min, numeric, 2),
-    "clip": clipped,
+    "clip": numpy_clip,
     "where": lambda condition, a, b, /: chosen(condition, a, b),
     "sum": numpy_sum,
     "mean": numpy_mean,
@@ -650,7 +689,7 @@ NUMPY: dict[str, Callable] = {
     "array": new_array,
     "copy": copied,
     "stack": stacked,
-    "transpose": lambda a, axes=(): transposed(a, axes),
+    "transpose": lambda a, axes=None: transposed(a, axes),
     "swapaxes": _swapped,
     "reshape": lambda a, shape: reshaped(a, _sequence((shape,))),
     "ravel": _raveled,
@@ -658,9 +697,10 @@ NUMPY: dict[str, Callable] = {
     "squeeze": _squeezed,
     "broadcast_to": _numpy_broadcast_to,
 }
-_methods = "sum mean var std clip dot copy swapaxes ravel squeeze"
+_methods = "sum mean var std dot copy swapaxes ravel squeeze"
 NUMPY_METHODS: dict[str, Callable] = {
     **{name: NUMPY[name] for name in _methods.split()},
+    "clip": clipped,
     "astype": _astype,
     "flatten": _flattened,
     "transpose": transposed,
@@ -697,7 +737,7 @@ TORCH: dict[str, Callable] = SHARED | {
     "where": NUMPY["where"],
     "var_mean": _torch_var_mean,
     "linalg.norm": length,
-    "linalg.vector_norm": length,
+    "linalg.vector_norm": vector_norm,
     "einsum": einsum,
     "nn.functional.layer_norm": layer_norm,
     "nn.functional.rms_norm": rms_norm,
@@ -716,7 +756,7 @@ TORCH_METHODS: dict[str, Callable] = SHARED | {
     "expand": _expand,
     "expand_as": _expand_as,
     "contiguous": contiguous,
-    "flatten": _flattened,
+    "flatten": _raveled,
     "to": to,
     "type_as": _type_as,
     "float": cast_to("float32"),

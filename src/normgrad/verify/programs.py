@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from sympy import Expr, Indexed, Ne, S, Symbol, default_sort_key, evaluate
@@ -21,7 +22,7 @@ from ..symbolic.notation import Partial, tensor
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
-from .arrays import ONE, Array, NotRead, State, Wrong
+from .arrays import ONE, Array, NotRead, State, Wrong, is_number, plain
 from .confront import confronted, namespace_of, of_class, of_function
 from .definitions import LOSS, TENSORS, Norm, columns, rows
 from .definitions import entry as head_of
@@ -37,6 +38,7 @@ from .functions import (
 from .verdict import (
     MORE,
     NOT_READ,
+    PROVED,
     REFUTED,
     WRONG,
     Verdict,
@@ -66,6 +68,7 @@ GRADIENT = {
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 LETTERS = {M: i, N: j}
 SUMS = {i: rows, j: columns}
+WHERE = ", where "
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
 
 
@@ -112,6 +115,11 @@ def _bound(names, needed, inputs, shared):
                 f'{name}="x", or {name}="(M, N)"; there are {", ".join(TENSORS)}'
             )
     return bound
+
+
+def _is_free(told):
+    """Whether the caller said of a parameter that it is a tensor of its own."""
+    return isinstance(told, str) and told in SHAPES
 
 
 def _in_words(inputs, library):
@@ -166,6 +174,8 @@ def verify_function(
             definitions, shared, claim.forward = _of_forward(
                 definitions, inputs, claim.names, run
             )
+        if not shared and definitions is not None:
+            claim.free = [name for name, told in inputs.items() if _is_free(told)]
         bound = _bound(claim.names, claim.needed, inputs, shared)
         unknown = set(inputs) - set(claim.names) - set(shared)
         if unknown and not shared:
@@ -226,37 +236,48 @@ class _Claim:
             raise ValueError(f"library: got {library!r}, needs 'numpy' or 'torch'")
         self.program, self.name, self.library = program, name, library
         self.run, self.forward = run, None
+        self.free = []
         self.outputs, self.seconds = outputs, seconds
         self.names, self.needed, self.is_class = parameters_of(program, name)
+        if self.is_class and library != "torch":
+            raise ValueError(f"library: got {library!r}, needs 'torch' for a Function")
 
     def verdict(self, definitions, bound):
-        """The verdict for arguments."""
+        """The verdict for arguments; where it rests on a guess, only a proof is one."""
+        self.guess, self.guessed, self.memo = "", (), {}
         try:
-            cotangents = ()
             if self.is_class:
-                traced, definitions, claims, cotangents = self._of_class(
-                    definitions, bound
-                )
+                verdict, definitions, ran = self._of_class(definitions, bound)
             else:
                 traced = self.trace(bound)
                 names = self._outputs(traced, definitions)
                 claims = _named(names, traced.outputs, definitions)
-            names = list(claims)[: len(traced.outputs)]
-            ran = [_Ran(self, bound, names, traced, cotangents)]
-            if self.forward:
-                ran.append(self.forward)
-            constants = set().union(*[each.traced.constants.values() for each in ran])
-            if len(constants) > 1:
-                raise NotRead("another eps than that of the forward")
-            verdict = self._verdict(traced, definitions, claims, bound)
-            for each in ran:
-                if verdict and each.claim.is_run:
+                verdict = self._verdict(traced, definitions, claims, bound)
+                ran = _Ran(self, bound, list(claims), traced)
+            for each in (ran, self.forward):
+                if verdict and each and each.claim.is_run:
+                    constants = self._constants(ran.traced)
                     verdict = each.confronted(verdict, definitions, constants)
-            return verdict
         except NotRead as reason:
-            return refused(reason)
+            verdict = refused(reason)
         except (NotImplementedError, OutOfPatience, RangeError) as reason:
             return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
+        if verdict.kind == REFUTED and self.free:
+            words = f"{', '.join(self.free)}: no tensor of the definitions"
+            self.guess = f"{words}; say what it is"
+        if (
+            self.guess
+            and verdict.kind in (WRONG, REFUTED)
+            and not self._confirmed(verdict)
+        ):
+            why = f"it is not what is defined, if {self.guess}; say outputs"
+            return Verdict(NOT_READ, verdict.claim, verdict.assumptions, why=why)
+        return verdict
+
+    def _confirmed(self, verdict):
+        """Whether the results that were taken for a norm's are proved to be them."""
+        outputs = [verdict.outputs.get(name) for name in self.guessed]
+        return bool(outputs) and all(outputs)
 
     @property
     def is_run(self) -> bool:
@@ -275,87 +296,151 @@ class _Claim:
         ]
         return names[self.name or made[-1]]
 
-    def trace(self, bound: dict, cotangents: Sequence[Input] = ()) -> Trace:
+    def _constants(self, traced):
+        """The numbers that are eps, here and in the forward."""
+        constants = set(traced.constants.values())
+        if self.forward:
+            constants |= set(self.forward.traced.constants.values())
+        if len(constants) > 1:
+            raise NotRead("another eps than that of the forward")
+        return constants
+
+    def trace(self, bound: dict, cotangents: Sequence = (), flags=None) -> Trace:
         """The program's outputs for arguments."""
-        return trace(self.program, bound, cotangents, self.library, self.name)
+        return trace(self.program, bound, cotangents, self.library, self.name, flags)
 
     def _outputs(self, traced, definitions):
-        own = _recognized(traced.names, definitions)
+        names, count = traced.names, len(traced.outputs)
+        own = _recognized(names, definitions)
+        if traced.keyed and own and self.outputs and set(self.outputs) != set(own):
+            words = f"it returns {', '.join(own)}, and outputs are {self.outputs}"
+            raise NotRead(words)
         if traced.keyed and own:
-            if self.outputs and set(self.outputs) != set(own):
-                raise Wrong(f"it returns {', '.join(own)}, and not {self.outputs}")
             return own
-        names = self.outputs or own
-        if names is None and self.is_class:
-            names = ("y", "residual_out")[: len(traced.outputs)]
-        if names is None:
-            count = len(traced.outputs)
-            words = f'a name for each of the {count} results, such as ("dx", "dw")'
+        if self.outputs is not None:
+            if len(self.outputs) != count:
+                raise NotRead(f"{count} results, and outputs are {self.outputs}")
+            return self.outputs
+        if own is None and self.is_class and count <= 2:
+            own = ("y", "residual_out")[:count]
+            if count == 2:
+                self.guess = "its second result is residual_out"
+                self.guessed = own
+        if own is None:
+            some = '("y", "residual_out")' if self.is_class else '("dx", "dw")'
+            words = f"a name for each of the {count} results, such as {some}"
             raise ValueError(f"outputs: got None, needs {words}")
-        return names
+        if names and set(own).isdisjoint(ALSO.get(name, name) for name in names):
+            self.guess = f"its results {', '.join(names)} are {', '.join(own)}"
+        return own
 
     def _of_class(self, definitions, bound):
+        """The verdict on an autograd Function, whichever of its arguments need a gradient."""
         forward = self.trace(bound)
         passed, count = forward.passed, len(forward.outputs)
         if passed is None:
             raise NotRead("a backward with other parameters than ctx and gradients")
         if len(passed) != count:
             raise Wrong(f"backward takes {len(passed)} gradients of {count} results")
+        if all(forward.marked):
+            raise Wrong("every result of forward is marked as not differentiable")
         if definitions is None:
             names = names_of(forward, bound)
             cotangents = list(map(_input_like, passed, forward.outputs))
-            definitions = own(forward, bound, dict(zip(names, cotangents, strict=True)))
         else:
             names = self._outputs(forward, definitions)
             cotangents = [input_of("", f"d{name}") for name in names]
-            if None in cotangents:
-                raise NotRead(f"a result of forward besides y: {names}")
-        traced = self.trace(bound, cotangents)
-        claims = _named(names, traced.outputs, definitions)
-        if len(traced.gradients) != len(bound):
-            raise Wrong(
-                f"backward returns {len(traced.gradients)} gradients of {len(bound)} arguments"
-            )
-        for value, gradient in zip(bound.values(), traced.gradients, strict=True):
-            if _is_tensor(value):
-                output = gradient_of(_role(value), names)
-                if output not in definitions.outputs:
-                    raise NotRead(f"{output}, which the definitions have not")
-                claims[output] = gradient
-            elif gradient is not None:
-                raise Wrong("a gradient of what is no tensor")
-        return traced, definitions, claims, cotangents
+            _check_cotangents(names, cotangents, forward.marked, definitions)
+        for position, marked in enumerate(forward.marked):
+            if marked:
+                cotangents[position] = None
+        if definitions is None:
+            pairs = zip(names, cotangents, strict=True)
+            given = {name: value for name, value in pairs if value is not None}
+            definitions = own(forward, bound, given)
+        tensors = [name for name, value in bound.items() if _is_tensor(value)]
+        result = None
+        for needed in product((True, False), repeat=len(tensors)):
+            flags = dict(zip(tensors, needed, strict=True))
+            given = cotangents if any(needed) else ()
+            traced = self.trace(bound, given, flags)
+            claims = _named(names, traced.outputs, definitions)
+            for name in tensors:
+                if flags[name]:
+                    output = gradient_of(_role(bound[name]), names)
+                    if output not in definitions.outputs:
+                        raise NotRead(f"{output}, which the definitions have not")
+                    claims[output] = traced.gradients[name]
+            verdict = self._verdict(traced, definitions, claims, bound)
+            if verdict.kind != PROVED and result is not None:
+                words = ", ".join(f"{name}: {flag}" for name, flag in flags.items())
+                why = f"where needs_input_grad is {words}: {verdict.why}"
+                return replace(verdict, why=why), definitions, None
+            if result is None:
+                ran = _Ran(self, bound, names, traced, cotangents)
+            result = verdict if result is None else _both(result, verdict)
+            if not (traced.asked and verdict):
+                break
+        return result, definitions, ran
 
     def _verdict(self, traced, definitions, claims, bound):
+        self._constants(traced)
         if traced.written:
-            return Verdict(WRONG, why=f"it writes over {', '.join(traced.written)}")
+            kind = WRONG if self.is_class else NOT_READ
+            return Verdict(kind, why=f"it writes over {', '.join(traced.written)}")
         assumptions = [REAL, _in_words(bound, self.library)]
         assumptions += [
             f"{name} = {value} is eps, and may be any positive number"
             for name, value in traced.constants.items()
         ]
         verdicts = {
-            name: _of_output(name, value, definitions, self.seconds)
+            name: self._of_output(name, value, definitions)
             for name, value in claims.items()
         }
         heads = ", ".join(str(definitions.outputs[name]) for name in claims)
         name = self.name or getattr(self.program, "__name__", "the program")
         claim = f"{name} returns {heads}"
+        for name, marked in zip(claims, traced.marked, strict=False):
+            if marked:
+                claim += f", for {name} marked as not differentiable"
+        for name, value in traced.defaults.items():
+            claim += f", for {name}={_in_short(value)}"
         return noted(traced.noted, definitions, verdicts, claim, assumptions)
+
+    def _of_output(self, name, value, definitions):
+        """The verdict on a result, once for all choices of the arguments that need a gradient."""
+        key = name, value
+        if isinstance(value, Array):
+            key = name, value.shape, *lettered(value.unnoted())
+        if key not in self.memo:
+            verdict = _of_output(name, value, definitions, self.seconds)
+            self.memo[key] = verdict
+        return self.memo[key]
+
+
+def _both(first: Verdict, second: Verdict) -> Verdict:
+    """Two proofs, for two choices of the arguments that need a gradient, as one with the conditions of both."""
+    claim = first.claim
+    for condition in second.claim.split(WHERE)[1:]:
+        if condition not in claim.split(WHERE):
+            claim += WHERE + condition
+    words = dict.fromkeys([*first.assumptions, *second.assumptions])
+    return replace(first, claim=claim, assumptions=tuple(words))
 
 
 @dataclass(frozen=True)
 class _Ran:
     """A program that is run beside its reading.
 
-    Args:  names: of its results; traced: its reading; cotangents: Inputs, of an autograd Function's results
+    Args:  names: of its results; traced: its reading; cotangents: Inputs, of an autograd Function's results, None of
+           one that is marked as not differentiable
     """
 
     claim: _Claim
     bound: dict
     names: Sequence[str]
     traced: Trace
-    cotangents: Sequence[Input] = ()
+    cotangents: Sequence[Input | None] = ()
 
     def confronted(self, verdict, definitions, constants):
         """The verdict, unless a run refutes it; constants: the numbers that are eps."""
@@ -393,9 +478,40 @@ def gradient_of(role: str, outputs: Sequence[str]) -> str:
 def names_of(forward: Trace, inputs: Mapping[str, Any]) -> list[str]:
     """The names of a forward's results: its own; else dx, dw, db where it takes dy, and y, y1, y2 where it does not."""
     names = ["y", *[f"y{k}" for k in range(1, len(forward.outputs))]]
-    if "dy" in map(_role, inputs.values()):
+    roles = set(map(_role, inputs.values()))
+    if "dy" in roles:
         names = ["dx", "dw", "db"][: len(names)]
-    return forward.names or names
+    given = forward.names or names
+    distinct = len(set(given)) == len(given) and roles.isdisjoint(given)
+    return given if distinct else names
+
+
+def _in_short(value):
+    """A default as a claim writes it."""
+    return plain(value) if is_number(value) and not isinstance(value, bool) else value
+
+
+def _check_cotangents(names, cotangents, marked, definitions):
+    """Refuse results of forward whose gradients the definitions leave out, or have where torch passes none.
+
+    A Function that drops the gradient of a second result has the gradients of a norm whose loss knows y alone. A result
+    that is marked as not differentiable has no gradient, whatever its backward does with it.
+    """
+    for name, cotangent, is_marked in zip(names, cotangents, marked, strict=True):
+        known = False
+        if cotangent is not None:
+            base = cotangent.head.base
+            known = any(formula.has(base) for _, formula in definitions.defs)
+        if known and is_marked:
+            words = f"{name}, which is marked as not differentiable, and whose gradient"
+            raise NotRead(f"{words} d{name} the definitions have")
+        if not known and not is_marked:
+            words = f"the result {name}, whose gradient d{name} the definitions lack"
+            if name == "residual_out":
+                words += "; say norm(residual=True, dresidual_out=True)"
+            raise NotRead(
+                f"{words}; a result without one is marked as not differentiable"
+            )
 
 
 def _is_tensor(value):
@@ -449,7 +565,8 @@ def own(
 def _named(names, values, definitions):
     """{output of the definitions: what the program returns for it}."""
     if len(names) != len(values):
-        raise Wrong(f"it returns {len(values)} results, and not {', '.join(names)}")
+        words = f"it returns {len(values)} results, and not {', '.join(names)}"
+        raise NotRead(f"{words}; say outputs")
     unknown = [name for name in names if name not in definitions.outputs]
     if unknown:
         raise ValueError(
@@ -463,10 +580,14 @@ def _of_output(name, value, definitions, seconds):
     shape = tuple(head.base.shape)
     if not isinstance(value, Array):
         return Verdict(WRONG, why=f"{name} is {type(value).__name__}, no array")
+    if value.kind != "float":
+        return Verdict(NOT_READ, why=f"{name} is an array of truth values")
     column = shape == (M,) and value.shape == (M, ONE)
     if value.shape != shape and not column:
         why = f"{name} has the shape {value.shape}, needs {shape}"
-        return Verdict(WRONG, why=why)
+        sizes = [size for size in value.shape if size != 1]
+        kind = NOT_READ if sizes == list(shape) else WRONG
+        return Verdict(kind, why=why)
     stored = entry(value, head.indices)
     deadline = time.monotonic() + MORE * seconds
     verdict = compare(stored, head, definitions.defs, f"{name} = {head}", seconds)
