@@ -110,6 +110,11 @@ derive(Sum(KroneckerDelta(k, r) * x[r], (r, 1, N)), x[k])
 ```
 By {eq}`index-delta`.
 
+```{code-cell} ipython3
+print("naive: 93.5 us")
+```
+A kernel takes {printed}`93.5` or {printed}`93.5 <naive: 93.5>` microseconds.
+
 :::{prf:theorem} Small
 :label: small
 See {prf:ref}`small`.
@@ -330,6 +335,15 @@ MISTAKES |= {
     "a verdict in a variable": (
         CELL % (SYMPY + "slope = " + IN_SYMPY + "\nmean"),
         "a verdict is not shown: prove(diff(mean, x[j]), 1 / N)",
+    ),
+    "a number that no cell prints": (
+        "It takes {printed}`2.3` seconds.\n\n" + CELL % "print(2.34, 12.3)",
+        "no cell prints 2.3, of which a sentence says 2.3",
+    ),
+    "a number beside words without it": (
+        "It takes {printed}`2.4 <seconds: 2.3>` seconds.\n\n"
+        + CELL % "print('seconds: 2.3')",
+        "no cell prints seconds: 2.3, of which a sentence says 2.4",
     ),
     "another statement under a label": (
         CELL % (MEAN + SYMPY + "prove(2 * diff(mean, x[j]), 2 / N)"),

@@ -71,6 +71,7 @@ def page(tmp_path):
         ("$$\na\n$$ (dx)\n\nText", "$$\na\n\\tag{3.1}\n$$\n\nText"),
         ("$$ a $$ (dx)", "$$ a \\tag{3.1}\n$$"),
         ("{test}`test_there.py::test_this`", "`tests/test_there.py::test_this`"),
+        ("{printed}`93` and {printed}`93 <naive: 93>`", "93 and 93"),
         ("```python\n{eq}`raw`\n```", "```python\n{eq}`raw`\n```"),
         (
             "- item\n\n  ```{code-block} python\n  a\n  ```\n- next",

@@ -22,6 +22,7 @@ MODULES = (
     "docstrings",
     "reading_time",
     "tested",
+    "printed",
     "access",
     "alone",
     "lettered",

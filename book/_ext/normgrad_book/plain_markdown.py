@@ -103,6 +103,8 @@ class PlainMarkdown:
                 return f"`{title or target.lstrip('~!')}`"
             case ["test"]:
                 return f"`tests/{text}`"
+            case ["printed"]:
+                return title or target
         raise self.error(f"no plain form of the role {{{name}}}")
 
     def markdown_link(self, match):
