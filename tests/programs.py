@@ -74,7 +74,8 @@ class Program:
 
     def launch(self):
         """(text, binding, grid, definitions) of a Triton kernel; loops have no grid."""
-        names = re.search(r"def kernel\((.*)\)", self.text)[1].split(", ")
+        header = re.search(r"def kernel\((.*)\)", self.text)[1]
+        names = header.replace(": tl.constexpr", "").split(", ")
         binding = {}
         for name in names:
             tensor = name.removesuffix("_ptr")
@@ -125,7 +126,7 @@ from normgrad.triton_kernels.arithmetic import load_tile, store_tile
 
 FORWARD = Program(
     """
-def kernel(x_ptr, weight_ptr, y_ptr, N, EPS, BLOCK):
+def kernel(x_ptr, weight_ptr, y_ptr, N, EPS, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
     mask = cols < N
@@ -140,7 +141,7 @@ def kernel(x_ptr, weight_ptr, y_ptr, N, EPS, BLOCK):
 )
 COPY = Program(
     """
-def kernel(x_ptr, y_ptr, N, BLOCK):
+def kernel(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
     mask = cols < N
@@ -152,7 +153,7 @@ def kernel(x_ptr, y_ptr, N, BLOCK):
 )
 BACKWARD = Program(
     """
-def kernel(dy_ptr, x_ptr, weight_ptr, rstd_ptr, dx_ptr, dw_ptr, M, N, BLOCK):
+def kernel(dy_ptr, x_ptr, weight_ptr, rstd_ptr, dx_ptr, dw_ptr, M, N, BLOCK: tl.constexpr):
     program = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
     mask = cols < N
@@ -175,7 +176,7 @@ def kernel(dy_ptr, x_ptr, weight_ptr, rstd_ptr, dx_ptr, dw_ptr, M, N, BLOCK):
 )
 IN_PLACE = Program(
     """
-def kernel(x_ptr, residual_ptr, weight_ptr, y_ptr, N, EPS, BLOCK):
+def kernel(x_ptr, residual_ptr, weight_ptr, y_ptr, N, EPS, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
     mask = cols < N
@@ -192,7 +193,7 @@ def kernel(x_ptr, residual_ptr, weight_ptr, y_ptr, N, EPS, BLOCK):
 )
 SWEEPS = Program(
     """
-def kernel(x_ptr, y_ptr, M, N, EPS, ROWS, BLOCK):
+def kernel(x_ptr, y_ptr, M, N, EPS, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     squares = tl.zeros([ROWS, BLOCK], tl.float32)
     for start in tl.range(0, N, BLOCK):
@@ -210,7 +211,7 @@ def kernel(x_ptr, y_ptr, M, N, EPS, ROWS, BLOCK):
 )
 CLAMP = Program(
     """
-def kernel(x_ptr, rstd_ptr, N, EPS, BLOCK):
+def kernel(x_ptr, rstd_ptr, N, EPS, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * N + cols, mask=cols < N, other=0)

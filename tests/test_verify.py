@@ -284,7 +284,7 @@ def test_a_kernel_of_a_notebook_is_read_with_the_modules_of_other_cells(
 ):
     names = {}
     for cell, text in CELLS.items():
-        text = text.replace("cols, y,", f"cols, {value},").replace(": tl.constexpr", "")
+        text = text.replace("cols, y,", f"cols, {value},")
         lines = text.splitlines(keepends=True)
         monkeypatch.setitem(linecache.cache, cell, (len(text), None, lines, cell))
         exec(compile(text, cell, "exec"), names)
@@ -326,7 +326,7 @@ def test_what_is_not_bound_is_named(name, words):
 @pytest.mark.parametrize(
     ("change", "grid", "words"),
     [
-        (dict(Z=T("x")), "rows", "binding: got Z, needs one of Y, Y_stride"),
+        (dict(Z=T("gate")), "rows", "binding: got Z, needs one of Y, Y_stride"),
         (dict(Y=Out("z", "i, j")), "rows", "binding: got the output z, needs"),
         (dict(Y_stride=WHOLE), "rows", "needs at most one block of rows and one"),
         ({}, "row", "grid: got 'row', needs numbers or one of"),

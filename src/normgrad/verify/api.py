@@ -17,8 +17,18 @@ from .domain import conditions
 from .functions import followed
 from .source import Source, source_of
 from .statements import Reader
-from .values import NotRead, Unknown
-from .verdict import IF_ZERO, NOT_READ, REFUTED, WRONG, Verdict, compare, refused, whole
+from .values import Flag, NotRead, Unknown
+from .verdict import (
+    IF_ZERO,
+    KINDS,
+    NOT_READ,
+    REFUTED,
+    WRONG,
+    Verdict,
+    compare,
+    refused,
+    whole,
+)
 
 ALWAYS = (
     "floating-point numbers are exact: no rounding, no overflow; integers do not overflow",
@@ -27,6 +37,7 @@ ALWAYS = (
 )
 
 
+FLAGS = 4  # that are not bound, and are tried both ways
 FILLED = "a masked load without `other` gives 0"
 
 
@@ -65,10 +76,52 @@ def verify(
     except NotRead as reason:
         return refused(reason)
     with evaluate(True):
+        return _both_ways(source, name, launch, definitions, seconds, FLAGS)
+
+
+def _both_ways(source, name, launch, definitions, seconds, flags):
+    """The verdict, for either value of each flag that is not bound; flags: how many may be tried."""
+    try:
         verdict = _read(source, name, launch, definitions, seconds, nan)
         if verdict is None:
             verdict = _read(source, name, launch, definitions, seconds, S.Zero)
-    return verdict
+        return verdict
+    except Flag as reason:
+        flag = str(reason)
+        if not flags:
+            return refused(
+                NotRead(f"more than {FLAGS} flags that are not bound; bind {flag}")
+            )
+    ways = []
+    for value in (True, False):
+        arguments = {**launch.arguments, flag: value}
+        way = replace(launch, arguments=arguments)
+        ways.append(_both_ways(source, name, way, definitions, seconds, flags - 1))
+    return _worse(flag, *ways)
+
+
+def _worse(flag, first, second):
+    """The worse of the verdicts with a flag and without; a program is accused where it is wrong either way."""
+    worst = max(first, second, key=lambda verdict: KINDS.index(verdict.kind))
+    other = second if worst is first else first
+    if worst.kind == other.kind:
+        same = first.claim == second.claim.replace(f"{flag}=False", f"{flag}=True")
+        claim = f"{first.claim}; {second.claim}"
+        if same:
+            claim = first.claim.replace(f"{flag}=True", f"{flag}=True or False")
+        assumptions = tuple(dict.fromkeys(first.assumptions + second.assumptions))
+        return replace(first, claim=claim, assumptions=assumptions)
+    why = f"{flag} is not bound: {worst.kind} with {flag}={worst is first}, {other.kind} with {flag}={other is first}"
+    if worst.kind in (WRONG, REFUTED):
+        return _unsure(worst, f"{why}; bind {flag}")
+    return replace(worst, why="; ".join(filter(None, [why, worst.why])))
+
+
+def _unsure(verdict, why):
+    """A verdict that rests on what the binding does not say, as one on nothing."""
+    return replace(
+        verdict, kind=NOT_READ, why=why, difference=(), counterexample=None, outputs={}
+    )
 
 
 def _read(source: Source, kernel, launch, definitions, seconds, fill):
@@ -82,6 +135,8 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         reader.check_binding(kernel)
         names = _largest(reader.largest, definitions)
     except NotRead as reason:
+        if isinstance(reason, Flag):
+            raise
         memory.faults = {"": reason}
     faults = memory.faults.values()
     if fill is nan and memory.filled and any(isinstance(f, Unknown) for f in faults):
@@ -90,7 +145,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     if "" in verdicts:
         words = (*reader.assumed, *_promised(reader, launch), *ALWAYS)
         line = verdicts[""].line or reader.line or None
-        return replace(verdicts[""], line=line, assumptions=words)
+        return _sure(replace(verdicts[""], line=line, assumptions=words), reader)
     for name, stored in held.items():
         stored = stored.xreplace(names)
         bound = launch.arguments[name]
@@ -104,6 +159,9 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
             number = launch.number(axis)
             words.append(f"no other program of axis {axis} than {number} writes them")
     claims = [verdict.claim or name for name, verdict in verdicts.items()]
+    if reader.told:
+        claims.append(f"for {', '.join(reader.told)}")
+    words += reader.decorators.granted
     claims += [f"if {text}" for text in words] + [f"where {text}" for text in where]
     assumptions = [*reader.assumed, *where, *_promised(reader, launch), *ALWAYS]
     if fill is not nan:
@@ -117,7 +175,17 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
             verdicts[name] = replace(verdict, kind=NOT_READ, why=why)
         elif verdict and fill is not nan:
             verdicts[name] = replace(verdict, kind=IF_ZERO)
-    return whole(verdicts, f"{kernel}: {', '.join(claims)}", assumptions)
+    verdict = whole(verdicts, f"{kernel}: {', '.join(claims)}", assumptions)
+    return _sure(verdict, reader)
+
+
+def _sure(verdict, reader):
+    """The verdict, unless it accuses a kernel by a default, or by the size of an argument that is not bound."""
+    if verdict.kind not in (WRONG, REFUTED) or not reader.guessed:
+        return verdict
+    words = ", ".join(reader.guessed)
+    why = f"{verdict.kind} for {words}, which the binding does not say; bind it"
+    return _unsure(verdict, f"{why}: {verdict.why}" if verdict.why else why)
 
 
 def _largest(taken, definitions):

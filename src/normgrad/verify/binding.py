@@ -8,7 +8,7 @@ from typing import Any
 
 from sympy import Expr, Integer, S, Symbol, symbols, sympify
 
-from ..symbolic.symbols import M, N
+from ..symbolic.symbols import M, N, eps
 from .definitions import TENSORS, Norm
 
 
@@ -122,12 +122,24 @@ class InOut(T):
         return self.then or self.name
 
 
+def check_roles(roles: Mapping[str, Any]) -> None:
+    """ValueError where two arguments are one tensor: a program that takes one for the other would be proved."""
+    names: dict[Any, str] = {}
+    for name, role in roles.items():
+        if role is not None and role in names:
+            words = f"{names[role]} and {name} are both {role}"
+            raise ValueError(f"binding: got {words}, needs one argument for it")
+        names[role] = name
+
+
 def outputs_of(binding: Mapping, definitions: Norm) -> dict[str, T]:
     """{argument: the Out or InOut that it is}; ValueError where there is none, or one that is not defined."""
     if not isinstance(definitions, Norm):
         got = type(definitions).__name__
         raise ValueError(f"definitions: got {got}, needs a Norm, as norm() makes one")
     outputs = {n: b for n, b in binding.items() if isinstance(b, T) and b.after}
+    check_roles({n: b.before for n, b in binding.items() if isinstance(b, T)})
+    check_roles({n: b for n, b in binding.items() if b == eps})
     for bound in outputs.values():
         if bound.after not in definitions.outputs:
             names = ", ".join(definitions.outputs)

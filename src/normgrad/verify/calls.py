@@ -28,7 +28,7 @@ from ..symbolic.elementary import sigmoid
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor
 from ..symbolic.proof import lettered
-from ..symbolic.symbols import M, i, j
+from ..symbolic.symbols import M, N, i, j
 from .domain import BRANCH, DIVISOR, NONNEGATIVE, POSITIVE
 from .expressions import Expressions, Function
 from .places import least
@@ -48,6 +48,7 @@ from .values import (
     fit,
     merged,
     plain,
+    uncompiled,
 )
 
 FUNCTIONS = {
@@ -76,10 +77,14 @@ HOMES = {
 # {a function of another home: what it is called in triton.language}
 AS_IN_TRITON = {
     "triton.cdiv": "cdiv",
-    "builtins.abs": "abs",
     "builtins.float": "number",
     "builtins.min": "minimum",
 }
+# the words that loads, stores and atomic additions know
+EVICTION = ("evict_last", "evict_first")
+CACHE_LOAD = (".ca", ".cg", ".cv")
+CACHE_STORE = (".wb", ".cg", ".cs", ".wt")
+ORDERS = ("acquire", "release", "acq_rel", "relaxed")
 FOREIGN = {*FUNCTIONS, "program_id", "num_programs", "cdiv"}
 
 
@@ -121,6 +126,12 @@ class Calls(Expressions):
 
     def _library(self, path, args, named):
         home, _, name = path.rpartition(".")
+        if path == "builtins.abs":
+            raise uncompiled("Triton has no abs of Python's; write tl.abs")
+        if home == "math":
+            raise NotRead(
+                f"{path} is Python's, of numbers in the text; write tl.{name}"
+            )
         name = AS_IN_TRITON.get(path, name)
         if home not in HOMES and path not in AS_IN_TRITON:
             if home.startswith("builtins") or name not in FOREIGN:
@@ -130,6 +141,8 @@ class Calls(Expressions):
             if named or len(args) != 1:
                 raise NotRead(f"{name}: its arguments are not read")
             value = self.number(args[0])
+            if value.integer and FUNCTIONS[name] is not Abs:
+                raise NotRead(f"{name} of an integer, which Triton refuses; cast it")
             if name in DEFINED:
                 self.sums.needs(value, DEFINED[name])
             return apply(FUNCTIONS[name], value)
@@ -169,7 +182,12 @@ class Calls(Expressions):
     def call_number(self, value):
         """float(value)."""
         words = {"nan": nan, "-inf": -oo}
-        return plain(words[value]) if value in words else self.number(value)
+        if value in words:
+            return plain(words[value])
+        number = self.number(value)
+        if not number.inside.is_Rational:
+            raise NotRead("float(...) of what is no number in the text; cast it")
+        return number
 
     def call_constexpr(self, value):
         """What a constexpr holds."""
@@ -191,11 +209,17 @@ class Calls(Expressions):
 
     def call_program_id(self, axis):
         """The program's number."""
-        return Index(self.launch.number(self.whole_number(axis)))
+        return Index(self.launch.number(self._grid_axis(axis)))
+
+    def _grid_axis(self, axis):
+        number = self.whole_number(axis)
+        if number not in range(3):
+            raise uncompiled(f"axis {number} of the grid, which has axes 0, 1 and 2")
+        return number
 
     def call_num_programs(self, axis):
         """How many programs there are along an axis."""
-        return Index(self.launch.programs(self.whole_number(axis)))
+        return Index(self.launch.programs(self._grid_axis(axis)))
 
     def call_cdiv(self, x, div):
         """x / div rounded up."""
@@ -226,9 +250,19 @@ class Calls(Expressions):
         e = getattr(size, "e", None)
         for axis, lanes in self.places.lanes.items():
             if e is not None and e == lanes:
+                self._check_constexpr(e)
                 return axis
         words = "which is bound as no block: WHOLE, COLUMNS or ROWS"
         raise NotRead(f"a tile of {e} lanes, {words}")
+
+    def _check_constexpr(self, e):
+        """Refuses lanes whose number is an argument without tl.constexpr, and says so where it is N itself."""
+        bound = self.launch.arguments.items()
+        names = [name for name, value in bound if name == str(e) or value == e]
+        if names and not self.constexprs & {*names} and not {*names} & self.constants:
+            raise uncompiled(f"{names[0]} is a number of lanes and no tl.constexpr")
+        if e == N:
+            self.told["N a power of 2"] = None
 
     def axes(self, *shape) -> tuple:
         """The axes of a shape, that is given as one tuple or size by size."""
@@ -239,9 +273,9 @@ class Calls(Expressions):
     def call_arange(self, start, end):
         """The lanes of a block."""
         axis = self.axis(end)
-        if axis == "1" or not isinstance(start, Index) or start.e != 0:
+        if not isinstance(start, Index) or start.e != 0:
             raise NotRead("a range of lanes that does not start at 0")
-        return Index(LANES[axis], (axis,))
+        return Index(LANES.get(axis, S.Zero), (axis,))
 
     def floats(self, dtype) -> None:
         """Refuses a dtype of anything but floating-point numbers."""
@@ -356,8 +390,10 @@ class Calls(Expressions):
         if axis is not None:
             position = self.whole_number(axis)
             if not -len(positions) <= position < len(positions):
-                raise NotRead(f"a sum over axis {position}, which the tile has not")
+                raise uncompiled(f"a sum over axis {position}, which the tile has not")
             positions = [positions[position]]
+        if not positions:
+            raise uncompiled("a sum over the lanes of what is no tile")
         value = input
         for position in positions:
             value = self.sums.over(value, input.axes[position])
@@ -425,9 +461,14 @@ class Calls(Expressions):
         volatile=False,
     ):
         """What is in memory; a masked lane holds `other`."""
+        no_mask = mask is None
         mask = self.mask(pointer, mask, boundary_check)
+        self._check_words(EVICTION, eviction_policy)
+        self._check_words(CACHE_LOAD, cache_modifier)
+        if other is not None and (no_mask or pointer.edges):
+            raise uncompiled("a load with other= and without a mask")
         if pointer.edges:
-            if other is not None or padding_option not in ("", None, "zero"):
+            if padding_option not in ("", None, "zero"):
                 raise NotRead("a block pointer with this padding")
             if padding_option == "zero":
                 other = Index(S.Zero)
@@ -447,7 +488,7 @@ class Calls(Expressions):
             raise NotRead(f"an address that is no pointer: {why}: {names}")
         if pointer.edges:
             if mask is not None:
-                raise NotRead("a block pointer with a mask")
+                raise uncompiled("a block pointer with a mask")
             checks = boundary_check or ()
             checks = checks if isinstance(checks, tuple) else (checks,)
             numbers = [self.whole_number(axis) for axis in checks]
@@ -456,11 +497,15 @@ class Calls(Expressions):
             checked = [pointer.edges[number] for number in numbers]
             return Mask(frozenset(checked), pointer.offset.axes)
         if boundary_check not in ((), None):
-            raise NotRead("boundary_check of what is no block pointer")
+            raise uncompiled("boundary_check of what is no block pointer")
         if mask is None or mask is True:
             return Mask(frozenset())
+        if isinstance(mask, Index | Number):
+            raise uncompiled("a mask of numbers, which is no comparison")
         if not isinstance(mask, Mask):
             raise NotRead("a mask that is no comparison of integers")
+        if mask.axes and not pointer.offset.axes:
+            raise uncompiled("a mask of lanes at an address that has none")
         if fit(mask.axes, pointer.offset.axes) != pointer.offset.axes:
             raise NotRead("a mask of more axes or lanes than its address")
         return mask
@@ -475,7 +520,15 @@ class Calls(Expressions):
         eviction_policy="",
     ):
         """Writes to memory."""
+        self._check_words(EVICTION, eviction_policy)
+        self._check_words(CACHE_STORE, cache_modifier)
         self.keep(pointer, value, mask, boundary_check)
+
+    @staticmethod
+    def _check_words(words, word):
+        """Refuses a word that Triton does not know."""
+        if word and word not in words:
+            raise uncompiled(f"{word!r}, needs one of {', '.join(words)}")
 
     def keep(self, pointer, value, mask, boundary_check=(), atomic=False):
         """Stores a value, which rests on the conditions of all operations so far."""
@@ -488,6 +541,7 @@ class Calls(Expressions):
         """Adds to memory; what it returns is not read."""
         if scope not in (None, "gpu", "sys"):
             raise NotRead(f"an atomic addition for the programs of a {scope} alone")
+        self._check_words(ORDERS, sem)
         if getattr(pointer, "edges", ()):
             raise NotRead("an atomic addition by a block pointer")
         self.keep(pointer, val, mask, atomic=True)

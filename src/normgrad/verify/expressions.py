@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from operator import add, mul, sub
 
 from sympy import Expr, Indexed, Integer, S, expand, nan, sympify
@@ -35,6 +35,7 @@ from .values import (
     ROW,
     Condition,
     Dtype,
+    Flag,
     Index,
     Limit,
     Mask,
@@ -47,6 +48,7 @@ from .values import (
     fit,
     merged,
     plain,
+    uncompiled,
 )
 
 INTEGERS = {"Add": add, "Sub": sub, "Mult": mul}
@@ -64,8 +66,28 @@ class Function:
     node: ast.FunctionDef
 
 
+UNSEEN = (
+    object()
+)  # what a decorator sets an argument to, where the text does not say it
+
+
+@dataclass(frozen=True)
 class Unbound:
-    """An argument of the kernel that the binding does not name."""
+    """An argument of the kernel that the binding does not name; why: it cannot be any integer."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A flag or a number that the binding, a decorator or a default gives an argument.
+
+    Args:  words: for the claim, where it is read; guessed: whether it is a default, which a launcher may change
+    """
+
+    value: object
+    words: str
+    guessed: bool = False
 
 
 class Expressions(Walker):
@@ -77,16 +99,31 @@ class Expressions(Walker):
         self.places = Places(launch, self.assumed)
         self.sums = Sums(self.places)
         self.memory = Memory(launch, self.places, self.assumed, sympify(fill))
-        self.unbound: set[str] = set()
+        self.unbound = self.memory.unbound
+        # what the claim is for, as "HAS_BIAS=True"; what of it the binding does not say
+        self.told: dict[str, None] = {}
+        self.guessed: dict[str, None] = {}
+        self.constexprs: set[str] = set()
         self.integers = False  # whether there is a tile of integers
         self.rests_on: dict[str, int] = {}
         self.constants: set[str] = set()
         self.largest: dict[Indexed, Expr] = {}
 
-    def argument(self, name: str, default: ast.expr | None = None):
-        """The value of a kernel's argument; one that is not bound is an integer of at least 1."""
+    def argument(self, name: str, default: ast.expr | None = None, given=()):
+        """The value of a kernel's argument; one that is not bound is an integer of at least 1.
+
+        Args:  given: {argument: what a decorator sets it to}
+        """
+        if name in given and name not in self.launch.arguments:
+            if given[name] is UNSEEN:
+                return Unbound(f"{name} is set by a decorator to what is not read")
+            value = self.value_Constant(ast.Constant(given[name]), {})
+            return Given(value, f"{name}={given[name]!r}")
         if name not in self.launch.arguments:
-            return Unbound() if default is None else self.evaluate(default, {})
+            if default is None:
+                return Unbound()
+            words = f"{name}={ast.unparse(default)}"
+            return Given(self.evaluate(default, {}), words, guessed=True)
         bound = self.launch.arguments[name]
         if isinstance(bound, T):
             return Pointer(name, Index(S.Zero))
@@ -96,10 +133,42 @@ class Expressions(Walker):
             return Index(self.launch.programs(0))
         if any(bound is word for word in (WHOLE, COLUMNS, ROWS, CHUNK)):
             return Index(letter(name))
+        words = f"{name}={bound!r}"
         if bound is None or isinstance(bound, bool | str):
-            return bound
+            return Given(bound, words)
         e = sympify(bound)
-        return Index(e) if e.is_integer else plain(e)
+        value = Index(e) if e.is_integer else plain(e)
+        return Given(value, words) if e.is_number else value
+
+    def _taken(self, value):
+        """What an argument holds; a flag or a number that is read stands in the claim."""
+        if not isinstance(value, Given):
+            return value
+        self.told[value.words] = None
+        if value.guessed:
+            self.guessed[value.words] = None
+        return value.value
+
+    def _lean(self, e: Expr) -> None:
+        """Keeps that an argument which is not bound was taken for at least 1, as a condition in the text asks."""
+        for name in sorted(self._unbound_in(e)):
+            self.told[f"{name} of at least 1"] = None
+            self.guessed[f"{name} of at least 1"] = None
+
+    def _unbound_in(self, e: Expr) -> set[str]:
+        return {str(symbol) for symbol in e.free_symbols} & self.unbound
+
+    def _flag(self, value) -> str:
+        """The argument that a value is, where that is not bound."""
+        e = value.e if isinstance(value, Index) and not value.axes else S.Zero
+        return str(e) if e.is_Symbol and str(e) in self.unbound else ""
+
+    def _needs(self, why: str, *numbers: Expr) -> NotRead:
+        """A refusal that names the arguments which would resolve it."""
+        names = set().union(*map(self._unbound_in, numbers))
+        if names:
+            why += f"; bind {', '.join(sorted(names))}"
+        return NotRead(why)
 
     # names
 
@@ -120,7 +189,9 @@ class Expressions(Walker):
         if name not in local:
             return self.named(name, self.source)
         if not isinstance(local[name], Unbound):
-            return local[name]
+            return self._taken(local[name])
+        if local[name].why:
+            raise NotRead(f"{local[name].why}: bind it")
         if name in TAKEN:
             why = "is not bound, and nothing is guessed from its name: bind it"
             raise NotRead(f"{name} {why}")
@@ -137,12 +208,12 @@ class Expressions(Walker):
             if name in bound and not isinstance(bound[name], T):
                 self.constants.add(name)
                 self.assumed[f"{name} is {bound[name]}"] = None
-                return self.argument(name)
+                return self._global(name, value, self._taken(self.argument(name)))
             if value is None:
                 raise NotRead(f"{name}: its value is not read")
             before, self.source = self.source, source
             try:
-                return self.evaluate(value, {})
+                return self._global(name, value, self.evaluate(value, {}))
             finally:
                 self.source = before
         if name in source.imports:
@@ -151,6 +222,19 @@ class Expressions(Walker):
             return Qualified(f"builtins.{name}")
         why = "not defined or imported in this text, or an `if` or a loop changes it"
         raise NotRead(f"{name} has no value here: {why}")
+
+    @staticmethod
+    def _global(name, node, value):
+        """A value of a module, which a kernel may use where it is made by tl.constexpr."""
+        made = ast.unparse(getattr(node, "func", node)).rpartition(".")[2]
+        if isinstance(node, ast.Name) or made == "constexpr":
+            return value
+        why = f"{name} is a global of the module that is not made by tl.constexpr(...)"
+        if isinstance(node, ast.Constant | ast.UnaryOp):
+            raise uncompiled(why)
+        if isinstance(value, Index | Number | bool | str | tuple | None):
+            raise NotRead(why)
+        return value
 
     def _imported(self, name, source):
         path, file = source.imported(name)
@@ -203,6 +287,8 @@ class Expressions(Walker):
 
     def decided(self, test) -> bool | None:
         """Whether a condition holds for every program, where that is known; None for one that depends on dtypes."""
+        if self._flag(test):
+            raise Flag(self._flag(test))
         match test:
             case Undecided():
                 return None
@@ -211,12 +297,17 @@ class Expressions(Walker):
             case Number(axes=()) | Index(axes=()):
                 zero = self.exact(test).is_zero
                 if zero is not None:
+                    self._lean(self.exact(test))
                     return not zero
             case Pointer():
                 return True
             case None | bool():
                 return bool(test)
-        raise NotRead("a branch on what is known only while the kernel runs")
+        numbers = [e for pair in getattr(test, "below", ()) for e in pair]
+        numbers += [test.e] if isinstance(test, Index) else []
+        raise self._needs(
+            "a branch on what is known only while the kernel runs", *numbers
+        )
 
     def value_IfExp(self, node, local):
         """A choice of two values, which a dtype may decide where they are equal."""
@@ -253,14 +344,25 @@ class Expressions(Walker):
     def value_Compare(self, node, local):
         """A comparison: of integers it is a mask, unless it is the same for all programs."""
         if len(node.ops) != 1:
-            raise NotRead("a chain of comparisons")
+            raise uncompiled("a chain of comparisons")
         operation = type(node.ops[0]).__name__
         left = self.evaluate(node.left, local)
         right = self.evaluate(node.comparators[0], local)
+        flag = self._flag(left) or self._flag(right)
         match operation, left, right:
             case (_, Dtype(), _) | (_, _, Dtype()):
                 return Undecided()
+            case ("Is" | "IsNot" | "Eq" | "NotEq", bool(), _) | (
+                "Is" | "IsNot" | "Eq" | "NotEq",
+                _,
+                bool(),
+            ) if flag:
+                raise Flag(flag)
+            case (_, str(), _) | (_, _, str()) if flag:
+                raise NotRead(f"{flag} is not bound, and the kernel asks what it is")
             case ("Is" | "IsNot", None, _) | ("Is" | "IsNot", _, None):
+                if flag:
+                    self._lean((right if left is None else left).e)
                 return (left is right) == (operation == "Is")
             case "Eq" | "NotEq", _, _:
                 equal = self._equal(left, right)
@@ -284,6 +386,7 @@ class Expressions(Walker):
         axes, (a, b) = fit(left.axes, right.axes), self.places.bound(a, b)
         holds = self.places.below(a, b)
         if holds is not None and not axes:
+            self._lean(expand(b - a))
             return holds
         return Mask(frozenset({(a, b)}), axes)
 
@@ -302,10 +405,12 @@ class Expressions(Walker):
             case (Index() | Number(), Index() | Number()):
                 zero = expand(self.exact(left) - self.exact(right)).is_zero
                 if zero is not None and not left.axes and not right.axes:
+                    self._lean(expand(self.exact(left) - self.exact(right)))
                     return zero
                 if isinstance(left, Number) and right in (Index(S.Zero), plain(0)):
                     return Condition(axes=left.axes, zero=left)
-                raise NotRead("whether two numbers are equal depends on their values")
+                why = "whether two numbers are equal depends on their values"
+                raise self._needs(why, self.exact(left), self.exact(right))
             case (None | bool() | str(), None | bool() | str()):
                 return left == right
         raise NotRead("a comparison of different kinds")
@@ -386,10 +491,10 @@ class Expressions(Walker):
         constant = isinstance(a, Number) and a.inside.is_Rational and not a.axes
         if constant and isinstance(b, Index) and b.e.is_Integer and abs(b.e) < 1025:
             return plain(a.inside**b.e)
-        if not isinstance(b, Index) or b.e not in range(9):
-            raise NotRead("a power other than a whole number of times")
-        factors = [self.number(a)] * int(b.e)
-        return reduce(partial(self.sums.operate, "Mult"), factors, plain(1))
+        for value in (a, b):
+            if isinstance(value, Number) and (value.axes or value.places):
+                raise uncompiled("Triton has no ** of tensors; write x * x")
+        raise NotRead("a power of what is no number in the text")
 
     def _integers(self, operator, a, b):
         axes = fit(a.axes, b.axes)
@@ -402,7 +507,11 @@ class Expressions(Walker):
                 return Index(self.places.floor(a.e, b.e), axes)
             case "Mod":
                 return Index(expand(a.e - b.e * self.places.floor(a.e, b.e)), axes)
-            case "Pow" if b.e in range(65):
+            case "Pow" if {*PIDS, *LANES.values()} & (
+                a.e.free_symbols | b.e.free_symbols
+            ):
+                raise uncompiled("Triton has no ** of tensors; write x * x")
+            case "Pow" if b.e in range(65) and a.e.is_Integer:
                 return Index(expand(a.e**b.e), axes)
         raise NotRead(f"the operation {operator} of integers")
 

@@ -11,7 +11,17 @@ from ..symbolic.notation import tensor, total
 from ..symbolic.symbols import M, N, i, j
 from .binding import AXES, PIDS, Launch, Out, T
 from .places import FLOOR, LEAST, Places, least
-from .values import Mask, NotRead, Number, Place, Pointer, Unknown, Wrong, fit
+from .values import (
+    Mask,
+    NotRead,
+    Number,
+    Place,
+    Pointer,
+    Unknown,
+    Wrong,
+    fit,
+    uncompiled,
+)
 from .welford import held
 
 SIZE = {"R": M, "C": N}
@@ -71,6 +81,7 @@ class Memory:
     guards: list[frozenset] = field(default_factory=list)
     filled: set[int] = field(default_factory=set)
     faults: dict[str, NotRead] = field(default_factory=dict)
+    unbound: set[str] = field(default_factory=set)
 
     # addresses
 
@@ -149,8 +160,12 @@ class Memory:
             if end != place.end:
                 mixed = ends | {place.end} == {M, N}  # which of the two is the smaller?
                 past = (end - place.end).is_positive or mixed
+                names = sorted({str(s) for s in end.free_symbols} & self.unbound)
+                words = f"{verb} where {edge.split()[0]} < {end}, not where {edge}"
+                if names:
+                    raise NotRead(f"{words}; bind {', '.join(names)}")
                 kind = Wrong if past and not apart else NotRead
-                raise kind(f"{verb} where {edge.split()[0]} < {end}, not where {edge}")
+                raise kind(words)
             axes.add(place.axis)
         return axes
 
@@ -243,6 +258,8 @@ class Memory:
         lanes = set(pointer.offset.axes) - {"1"}
         if lanes != {p.axis for p in places if p.lanes}:
             raise NotRead(f"{name}: several lanes are written to one entry")
+        if value.axes and not pointer.offset.axes:
+            raise uncompiled(f"{name}: lanes are stored at an address that has none")
         if set(fit(pointer.offset.axes, value.axes)) - {"1"} != lanes:
             raise NotRead(f"{name}: a value of more lanes than its address")
         if value.pending:

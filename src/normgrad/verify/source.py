@@ -172,16 +172,6 @@ class Source:
         if last not in WRAPPERS or own or root not in self.imports:
             raise NotRead(f"the decorator {ast.unparse(called)} of {name}")
 
-    def settings(self, name: str):
-        """(argument, its value, whether it is tuned) for each that decorators of a function set."""
-        for decorator in self.wrappers(name):
-            tuned = ast.unparse(getattr(decorator, "func", decorator)).endswith("tune")
-            for node in ast.walk(decorator):
-                if isinstance(node, ast.Dict):
-                    for key, value in zip(node.keys, node.values, strict=True):
-                        value = getattr(value, "body", value)
-                        yield getattr(key, "value", None), value, tuned
-
     def constant(self, name: str) -> ast.expr | None:
         """The value that a name is assigned, where that is once."""
         self._check_names(name)

@@ -9,12 +9,14 @@ from dataclasses import replace
 
 from sympy import Expr, Symbol, expand, nan
 
-from .binding import COLUMNS, ROWS, WHOLE, T
+from ..symbolic.symbols import N
+from .binding import COLUMNS, ROWS, WHOLE, InOut, T
 from .calls import Calls
-from .expressions import Function
+from .decorators import Decorators, compared_argument, is_arithmetic, is_whole
+from .expressions import UNSEEN, Function, Given
 from .sums import has_marker, marker_of
 from .syntax import Walker, bound_arguments, defaults_of, positional
-from .values import Index, NotRead, Number, Pointer
+from .values import Index, NotRead, Number, Pointer, Wrong, uncompiled
 
 SPEED = {
     "num_stages",
@@ -43,32 +45,95 @@ class Reader(Calls):
                 message = f"binding: got {name}, needs one of {', '.join(names)}"
                 raise ValueError(message)
 
-    def _check_settings(self, kernel):
-        """Refuses a binding that the text's own decorators contradict."""
-        names, _ = parameters(self.source.function(kernel))
-        for name, value, tuned in self.source.settings(kernel):
-            promised = self.launch.arguments.get(name)
-            if name not in names or promised in (ROWS, COLUMNS):
+    def _settings(self, kernel, names):
+        """{argument: the value that a decorator gives it}; refuses a binding that a decorator contradicts."""
+        given = {}
+        for setting in self.decorators.settings:
+            name = setting.name
+            if name not in names:
                 continue
-            if isinstance(value, ast.Constant):
-                agrees = promised == value.value
+            promised = self.launch.arguments.get(name)
+            value = self._set(setting)
+            if name not in self.launch.arguments:
+                seen = isinstance(value, bool | int | float | str | None)
+                differs = name in given and given[name] != value
+                given[name] = UNSEEN if differs or not seen else value
+                continue
+            if promised in (ROWS, COLUMNS):
+                agrees = is_arithmetic(setting.value, self.source)
             elif promised is WHOLE:
-                agrees = not tuned
+                agrees = value is WHOLE
+            elif value is UNSEEN and isinstance(promised, bool):
+                agrees = compared_argument(setting)[1] is not None
             else:
-                bound = name in self.launch.arguments
-                agrees = not bound or isinstance(promised, str | bool)
+                agrees = type(value) is type(promised) and value == promised
             if not agrees:
-                text = f"{ast.unparse(value)} by a decorator"
-                raise NotRead(f"{name} is {text}, and bound as {promised}")
+                text = f"{ast.unparse(setting.value)} by a decorator"
+                reason = NotRead(f"{name} is {text}, and bound as {promised}")
+                reason.line = setting.line
+                raise reason
+        return given
+
+    def _set(self, setting):
+        """What a decorator sets: a constant, WHOLE, whether an argument is None, or UNSEEN."""
+        value = setting.value
+        name, operator = compared_argument(setting)
+        if isinstance(value, ast.Constant):
+            return value.value
+        if operator is not None and name in self.launch.arguments:
+            absent = self.launch.arguments[name] is None
+            return absent == isinstance(operator, ast.Is)
+        if (
+            name
+            and operator is None
+            and isinstance(self.launch.arguments.get(name), bool)
+        ):
+            return self.launch.arguments[name]
+        columns = {name for name, e in self.launch.arguments.items() if e == N}
+        whole = is_whole(setting.value, setting.others, columns)
+        if whole and is_arithmetic(setting.value, self.source) and not setting.tuned:
+            return WHOLE
+        return UNSEEN
+
+    def _check_runs(self):
+        """Refuses what several runs of a kernel change: autotune compares its configurations by running each.
+
+        For a kernel that adds to memory, or writes over what it reads: what it leaves is that of all runs together.
+        """
+        for tuner in self.decorators.tuners:
+            if tuner.runs is not None and tuner.runs < 2:
+                continue
+            kind = NotRead if tuner.runs is None else Wrong
+            for name, bound in self.launch.arguments.items():
+                stores = self.memory.stores.get(name, ())
+                added = any(store.atomic for store in stores)
+                words = ""
+                if name in tuner.reset and getattr(bound, "before", None):
+                    words = f"autotune sets {name} to 0, which the kernel reads"
+                elif added and name not in tuner.reset + tuner.restored:
+                    words = f"{name} is added to at each run of autotune, needs reset_to_zero"
+                elif stores and isinstance(bound, InOut) and name not in tuner.restored:
+                    words = f"{name} is read and overwritten at each run of autotune, needs restore_value"
+                if words:
+                    reason = kind(words)
+                    reason.line = tuner.line
+                    raise reason
 
     def read(self, kernel: str) -> dict[str, Expr]:
         """{argument: what it holds in the end}; NotRead for a line that is not followed."""
         function = self.source.function(kernel)
         names, defaults = parameters(function)
-        local = {name: self.argument(name, defaults.get(name)) for name in names}
-        self._check_settings(kernel)
+        self.decorators = Decorators(self.source, kernel, self.launch.meanings)
+        given = self._settings(kernel, names)
+        arguments = [*function.args.posonlyargs, *function.args.args]
+        for node in (*arguments, *function.args.kwonlyargs):
+            if node.annotation and "constexpr" in ast.unparse(node.annotation):
+                self.constexprs.add(node.arg)
+        local = {name: self.argument(name, defaults.get(name), given) for name in names}
         self.returned(guarded_rest(function.body), local)
-        return self.memory.left()
+        held = self.memory.left()
+        self._check_runs()
+        return held
 
     def inlined(self, function: Function, args, named):
         """What a function returns."""
@@ -149,6 +214,12 @@ class Reader(Calls):
                 if all(isinstance(v, Number) and v.complete for v in both):
                     local[name] = self.where(mask, *both)
 
+    def read_Break(self, node, local):
+        """A jump out of a loop, which Triton compiles nowhere."""
+        raise uncompiled(f"Triton has no {ast.unparse(node)}")
+
+    read_Continue = read_Break
+
     # loops
 
     def read_For(self, node, local):
@@ -201,6 +272,9 @@ class Reader(Calls):
         turns = self.places.turns(low, high, step)
         if turns.is_Integer:
             return self._unrolled(body, counter, [low, step], int(turns), local)
+        for name in names & set(local):
+            if isinstance(local[name], Given):
+                local[name] = self.evaluate(ast.Name(name), local)
         turn = Symbol(f"turn_{len(self.places.loops)}", integer=True, nonnegative=True)
         self.places.loops[turn] = (low, high, step)
         before, after = dict(local), self._carried(body, names, turn, local)

@@ -32,6 +32,15 @@ class Unknown(Wrong):
     """A value is used that a masked load leaves undefined."""
 
 
+class Flag(NotRead):
+    """A condition on an argument that is not bound, which is tried both ways; its words are the argument's name."""
+
+
+def uncompiled(why: str) -> Wrong:
+    """What Triton refuses to compile, whatever the arguments."""
+    return Wrong(f"does not compile: {why}")
+
+
 @dataclass(frozen=True)
 class Place:
     """The rows or columns that an index runs through, in a program and in all of them together.

@@ -1,0 +1,217 @@
+"""What the decorators above a kernel set: literals are seen through, all else is refused with its line."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from .source import Source
+from .values import NotRead
+
+AUTOTUNE = (
+    *("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value"),
+    *("pre_hook", "post_hook", "warmup", "rep", "use_cuda_graph", "do_bench"),
+    "cache_results",
+)
+CONFIG = (
+    *("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", "pre_hook"),
+    "ir_override",
+)
+# what runs Python that is not read, or another kernel
+FOREIGN = (*("prune_configs_by", "pre_hook", "post_hook", "do_bench", "ir_override"),)
+# what an expression that computes a size may be made of
+ARITHMETIC = (
+    *(ast.Constant, ast.Name, ast.Subscript, ast.Attribute, ast.BinOp, ast.Call),
+    *(ast.Compare, ast.IfExp, ast.operator, ast.cmpop, ast.expr_context),
+)
+SIZES = ("min", "max", "cdiv", "next_power_of_2")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a decorator sets an argument to.
+
+    Args:  value: an expression, of the other arguments under the name `others`; tuned: whether it is one of several
+    """
+
+    name: str
+    value: ast.expr
+    line: int
+    others: str = ""
+    tuned: bool = False
+
+
+@dataclass(frozen=True)
+class Tuner:
+    """An autotune; runs: how many configurations it tries, None where that is not seen."""
+
+    line: int
+    runs: int | None
+    reset: tuple = ()
+    restored: tuple = ()
+
+
+@dataclass
+class Decorators:
+    """Those of one kernel.
+
+    Args:  meanings: {name: (its arguments, what it stands for)}, taken for granted
+           granted: which of them were, in words
+    """
+
+    source: Source
+    kernel: str
+    meanings: Mapping[str, tuple]
+    granted: dict[str, None] = field(default_factory=dict)
+    settings: list[Setting] = field(default_factory=list)
+    tuners: list[Tuner] = field(default_factory=list)
+
+    def __post_init__(self):
+        for node in self.source.wrappers(self.kernel):
+            called = getattr(node, "func", node)
+            read = getattr(self, f"_{ast.unparse(called).rpartition('.')[2]}", None)
+            try:
+                if read is not None:
+                    read(node)
+            except NotRead as reason:
+                reason.line = node.lineno
+                raise
+
+    def _literal(self, node):
+        """What a helper says that an expression is, else the expression."""
+        name = ast.unparse(getattr(node, "func", node))
+        if name not in self.meanings:
+            return node
+        text = self.meanings[name][1]
+        self.granted[f"{ast.unparse(node)} is {text}"] = None
+        return ast.parse(text, mode="eval").body
+
+    def _pairs(self, node, words) -> Iterator[tuple[str, ast.expr]]:
+        """The entries of a dict that is written out."""
+        node = self._literal(node)
+        if not isinstance(node, ast.Dict):
+            raise NotRead(f"{words} {ast.unparse(node)}, which is no dict in the text")
+        for key, value in zip(node.keys, node.values, strict=True):
+            if not isinstance(getattr(key, "value", None), str):
+                raise NotRead(f"{words} with a key that is no text")
+            yield key.value, value
+
+    def _arguments(self, node, names):
+        """{argument: its expression} of a call."""
+        given = dict(zip(names, node.args, strict=False))
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                given |= self._pairs(keyword.value, "arguments by **")
+            else:
+                given[keyword.arg] = keyword.value
+        for name, value in given.items():
+            absent = isinstance(value, ast.Constant) and value.value is None
+            if name not in names or name in FOREIGN and not absent:
+                raise NotRead(
+                    f"{ast.unparse(node.func)} with {name}, which is not read"
+                )
+        return given
+
+    def _heuristics(self, node):
+        values = self._arguments(node, ("values",)).get("values")
+        for name, value in self._pairs(values, "heuristics of"):
+            match value:
+                case ast.Lambda(ast.arguments(args=[parameter], defaults=[]), body):
+                    pass
+                case _:
+                    raise NotRead(f"heuristics for {name} that are no lambda")
+            self.settings.append(Setting(name, body, node.lineno, parameter.arg))
+
+    def _autotune(self, node):
+        given = self._arguments(node, AUTOTUNE)
+        configs, runs = self._literal(given["configs"]), None
+        match configs:
+            case ast.List(elts) | ast.Tuple(elts):
+                runs = len(elts)
+            case ast.ListComp(elt, generators):
+                elts, turns = [elt], [part.iter for part in generators]
+                counted = not any(part.ifs for part in generators)
+                if counted and all(hasattr(turn, "elts") for turn in turns):
+                    runs = prod(len(turn.elts) for turn in turns)
+            case _:
+                words = (
+                    f"autotune of {ast.unparse(configs)}, which is no list in the text"
+                )
+                raise NotRead(f"{words}; helpers={{...}} says what it is")
+        for config in elts:
+            called = ast.unparse(getattr(config, "func", config))
+            if called.rpartition(".")[2] != "Config":
+                raise NotRead(f"autotune of {ast.unparse(config)}, which is no Config")
+            values = self._arguments(config, CONFIG).get("kwargs", ast.Dict([], []))
+            for name, value in self._pairs(values, "a Config of"):
+                self.settings.append(Setting(name, value, node.lineno, tuned=True))
+        names = [
+            self._names(given.get(word)) for word in ("reset_to_zero", "restore_value")
+        ]
+        self.tuners.append(Tuner(node.lineno, runs, *names))
+
+    @staticmethod
+    def _names(node):
+        """The names in a list of them."""
+        parts = getattr(node, "elts", [])
+        names = tuple(getattr(part, "value", None) for part in parts)
+        if not all(isinstance(name, str) for name in names) or not (
+            node is None or ast.unparse(node) == "None" or hasattr(node, "elts")
+        ):
+            raise NotRead(
+                f"autotune with {ast.unparse(node)}, which is no list of names"
+            )
+        return names
+
+
+def is_arithmetic(value: ast.expr, source: Source) -> bool:
+    """Whether an expression computes a number and does nothing else."""
+    for node in ast.walk(value):
+        if not isinstance(node, ARITHMETIC):
+            return False
+        if isinstance(node, ast.Call) and not _is_size(node.func, source):
+            return False
+    return True
+
+
+def _is_size(called, source):
+    """Whether a function is min, max or one of Triton's own, which the text does not define."""
+    *home, name = ast.unparse(called).split(".")
+    if name in ("min", "max"):
+        paths = source.functions, source.constants, source.imports
+        return not home and not any(name in path for path in paths)
+    if home:
+        return name in SIZES and home == ["triton"] and "triton" in source.imports
+    return (f"triton.{name}", 0) in source.imports.get(name, ()) and name in SIZES
+
+
+def is_whole(value: ast.expr, others: str, columns: set[str]) -> bool:
+    """Whether it is next_power_of_2 of the number of columns, or no less than that.
+
+    Args:  others: the name of the dict of arguments; columns: those that are the number of columns
+    """
+    match value:
+        case ast.Call(called, [ast.Subscript(ast.Name(root), ast.Constant(name))], []):
+            power = ast.unparse(called).rpartition(".")[2] == "next_power_of_2"
+            return power and root == others and name in columns
+        case ast.Call(ast.Name("max"), parts, []):
+            return any(is_whole(part, others, columns) for part in parts)
+    return False
+
+
+def compared_argument(setting: Setting) -> tuple[str, ast.cmpop | None]:
+    """(name, is or is not) of `args[name] is None`, (name, None) of `bool(args[name])`, ("", None) of all else."""
+    match setting.value:
+        case ast.Compare(
+            ast.Subscript(ast.Name(root), ast.Constant(str(name))),
+            [ast.Is() | ast.IsNot() as operator],
+            [ast.Constant(None)],
+        ) if root == setting.others:
+            return name, operator
+        case ast.Call(
+            ast.Name("bool"), [ast.Subscript(ast.Name(root), ast.Constant(str(name)))]
+        ) if root == setting.others:
+            return name, None
+    return "", None
