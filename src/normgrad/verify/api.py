@@ -22,6 +22,7 @@ from .verdict import (
     IF_ZERO,
     KINDS,
     NOT_READ,
+    PROVED,
     REFUTED,
     WRONG,
     Verdict,
@@ -104,6 +105,9 @@ def _worse(flag, first, second):
     """The worse of the verdicts with a flag and without; a program is accused where it is wrong either way."""
     worst = max(first, second, key=lambda verdict: KINDS.index(verdict.kind))
     other = second if worst is first else first
+    if worst.kind == other.kind and worst.kind not in (PROVED, IF_ZERO):
+        why = f"with {flag}=False as well"
+        return replace(first, why="; ".join(filter(None, [first.why, why])))
     if worst.kind == other.kind:
         same = first.claim == second.claim.replace(f"{flag}=False", f"{flag}=True")
         claim = f"{first.claim}; {second.claim}"

@@ -123,12 +123,15 @@ class InOut(T):
 
 
 def check_roles(roles: Mapping[str, Any]) -> None:
-    """ValueError where two arguments are one tensor: a program that takes one for the other would be proved."""
+    """ValueError where two arguments are one tensor.
+
+    For a program with arguments w and gamma that are both the weight: w - gamma would be proved to be 0.
+    """
     names: dict[Any, str] = {}
     for name, role in roles.items():
         if role is not None and role in names:
             words = f"{names[role]} and {name} are both {role}"
-            raise ValueError(f"binding: got {words}, needs one argument for it")
+            raise ValueError(f"{words}: needs one argument for one tensor")
         names[role] = name
 
 

@@ -46,6 +46,7 @@ from .values import (
     Undecided,
     apply,
     fit,
+    incomplete,
     merged,
     plain,
     uncompiled,
@@ -136,6 +137,8 @@ class Expressions(Walker):
         words = f"{name}={bound!r}"
         if bound is None or isinstance(bound, bool | str):
             return Given(bound, words)
+        if isinstance(bound, float):
+            return Given(self.value_Constant(ast.Constant(bound), {}), words)
         e = sympify(bound)
         value = Index(e) if e.is_integer else plain(e)
         return Given(value, words) if e.is_number else value
@@ -423,7 +426,7 @@ class Expressions(Walker):
         if isinstance(value, Index):
             return value.e
         if not value.complete:
-            raise NotRead("a sum is used before it is complete")
+            raise incomplete(value)
         return value.inside
 
     def number(self, value) -> Number:

@@ -23,6 +23,7 @@ from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from .arrays import ONE, Array, NotRead, State, Wrong, is_number, plain
+from .binding import check_roles
 from .confront import confronted, namespace_of, of_class, of_function
 from .definitions import LOSS, TENSORS, Norm, columns, rows
 from .definitions import entry as head_of
@@ -114,6 +115,7 @@ def _bound(names, needed, inputs, shared):
                 f"{name}: is not known by its name; say which tensor it is, as "
                 f'{name}="x", or {name}="(M, N)"; there are {", ".join(TENSORS)}'
             )
+    check_roles({name: _role(value) or None for name, value in bound.items()})
     return bound
 
 

@@ -26,6 +26,7 @@ from .values import (
     Pending,
     Unknown,
     fit,
+    incomplete,
     known,
     merged,
 )
@@ -131,7 +132,7 @@ class Sums:
             axes.add("R")
         inside = axes & {*[p.axis for p in b.places], *b.axes}
         if inside or not b.complete or has_marker(b):
-            raise NotRead("a sum is used before it is complete")
+            raise incomplete(a, b)
 
     # lanes
 

@@ -207,10 +207,20 @@ def known(part: Expr) -> Expr:
     return nan if part.has(nan, zoo, oo) else part
 
 
+def incomplete(*values: Number) -> NotRead:
+    """The refusal of a sum that lacks terms where it is used."""
+    axes = {p.place.axis for value in values for p in value.pending}
+    if "R" in axes or any(value.share for value in values):
+        return NotRead(
+            "a sum over rows, too, is used in a value of one row; axis=1 sums each row"
+        )
+    return NotRead("a sum is used before it is complete")
+
+
 def apply(function: Callable[..., Expr], *values: Number) -> Number:
     """A function of numbers, lane by lane."""
     if not all(value.complete for value in values):
-        raise NotRead("a sum is used before it is complete")
+        raise incomplete(*values)
     axes: tuple = ()
     for value in values:
         axes = fit(axes, value.axes)
