@@ -849,6 +849,47 @@ def test_what_is_not_known_by_its_name_is_asked_for(output, said, words):
         verify_function(of_g, RMS, outputs=(output,), **said)
 
 
+ONE_ROLE = """
+import numpy as np
+
+
+def rstd_of(x, eps):
+    return 1 / np.sqrt((x * x).mean(-1, keepdims=True) + eps)
+
+
+def two_weights(x, w, gamma, eps):
+    return x * (2 * w - gamma) * rstd_of(x, eps)
+
+
+def two_eps(x, w, eps, epsilon):
+    return x * w * rstd_of(x, 2 * eps - epsilon)
+
+
+def two_inputs(x, h, w, eps):
+    return (2 * x - h) * w * rstd_of(x, eps)
+
+
+def right(x, w, scale, eps):
+    return x * w * scale * rstd_of(x, eps)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "words"),
+    [
+        ("two_weights", {}, "w and gamma are both weight"),
+        ("two_weights", {"w": "gate", "gamma": "gate"}, "w and gamma are both gate"),
+        ("two_eps", {}, "eps and epsilon are both eps"),
+        ("two_inputs", {"h": "x"}, "x and h are both x"),
+    ],
+)
+def test_two_parameters_of_one_role_are_an_error_that_names_both(name, said, words):
+    with pytest.raises(ValueError, match=words):
+        verify_function(ONE_ROLE, RMS, ("y",), "numpy", name, **said)
+    right = verify_function(ONE_ROLE, RMS, ("y",), "numpy", "right", scale=1)
+    assert right.kind == PROVED
+
+
 def test_what_is_told_is_known():
     assert verify_function(of_g, RMS, outputs=("dw",), g="dy").kind == PROVED
     with pytest.raises(TypeError, match="program: got int"):

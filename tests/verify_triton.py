@@ -6,7 +6,7 @@ KINDS = {kind: [(kernel, [(what is there, what stands there instead)], change of
 
 from verify_kernels import ATOMIC, KERNELS
 
-from normgrad.verify import COLUMNS, WHOLE, InOut, N, Out, T, eps, norm
+from normgrad.verify import WHOLE, InOut, N, Out, T, eps, norm
 
 PROVED, NOT_READ = "proved for every M and N", "not read"
 WRONG, REFUTED, ERROR = "wrong in itself", "refuted", "error"
@@ -107,6 +107,8 @@ KINDS = {
         ("forward", under("autotune(configs=cfg(), key=['n'])"), {}, NOT_READ, "line 8: autotune of cfg(), which is no list in the text"),
         ("forward", [("\n@triton", "\nCONFIGS = [triton.Config({'eps': 0.0})]\n\n@triton.autotune(CONFIGS, ['n'])\n@triton")], {}, NOT_READ, "autotune of CONFIGS, which is no list"),
         ("forward", under("autotune([config(4)], ['n'])"), {}, NOT_READ, "autotune of config(4), which is no Config"),
+        ("forward", [(JIT, f"def Config(values):\n    return 0\n\n\n@triton.autotune([Config({{}})], ['n'])\n{JIT}")], {}, NOT_READ, "autotune of Config({}), which is no Config"),
+        ("forward", under("autotune()"), {}, NOT_READ, "which is no list in the text"),
         ("forward", under("autotune([triton.Config({'B': 64})], ['n'])"), {}, NOT_READ, "B is 64 by a decorator"),
         ("forward", under("autotune([triton.Config({'eps': 0.0})], ['n'])"), {}, NOT_READ, "eps is 0.0 by a decorator"),
         ("forward", under("autotune([triton.Config(values)], ['n'])"), {}, NOT_READ, "a Config of values, which is no dict"),
@@ -146,6 +148,8 @@ KINDS = {
         ("forward", flagged("if F == False:\n        g = 2 * g"), {}, NOT_READ, "refuted with F=False"),
         ("forward", flagged("g = g if not F and n > 0 else 2 * g"), {}, NOT_READ, "refuted with F=True"),
         ("forward", flagged("g = 3 * g if F else 2 * g"), {}, REFUTED, "y = y[i, j], for F=True\n  with F=False as well"),
+        ("forward", flagged("g = 2 * g if F is True else g"), {}, NOT_READ, "refuted with F=True"),
+        ("forward", flagged("if F and F2:\n        g = 2 * g", ", F2"), {}, NOT_READ, "F2 is not bound: refuted with F2=True"),
         ("forward", flagged("g = g if F else 2 * g"), dict(F=True), PROVED, "for F=True"),
         ("forward", flagged("g = g if F == 1 else 2 * g"), {}, NOT_READ, "bind F"),
         ("forward", flagged("g = g if F == 'rms' else 2 * g"), {}, NOT_READ, "F is not bound, and the kernel asks what it is"),
@@ -176,6 +180,8 @@ KINDS = {
         ("forward", [(SUM, "a * a, axis=-1")], {}, PROVED, ""),
         ("forward", [("mask = cols < n", "mask = 0 <= cols < n")], {}, WRONG, "does not compile: a chain of comparisons"),
         ("forward", [("mask = cols < n", "mask = (0 <= cols) & (cols < n)")], {}, PROVED, ""),
+        ("forward", [("    tl.store(", "    for k in tl.static_range(n):\n        g = g\n    tl.store(")], {}, WRONG, "n is a bound of static_range and no tl.constexpr"),
+        ("N lanes", [("    tl.store(", "    for k in tl.static_range(n):\n        g = g\n    tl.store(")], {}, PROVED, ""),
         ("forward", [("row = tl.program_id(0)", "row = tl.program_id(3)")], {}, WRONG, "axis 3 of the grid"),
         ("forward", [("row = tl.program_id(0)", "row = tl.program_id(0) + tl.num_programs(-1) - 1")], {}, WRONG, "axis -1 of the grid"),
         ("swept", [("        off += B", "        off += B\n        break")], {}, NOT_READ, "a while loop that does not count"),
@@ -194,6 +200,20 @@ KINDS = {
         ("forward", [("+ eps", "+ tl.sqrt(n) * 0 + eps")], {}, NOT_READ, "sqrt of an integer"),
         ("forward", [("/ n", "/ float(n)")], {}, NOT_READ, "float(...) of what is no number in the text"),
         ("forward", [("tl.rsqrt(", "1 / math.sqrt("), (JIT, f"import math\n\n\n{JIT}")], {}, NOT_READ, "math.sqrt is Python's"),
+    ],
+    "a called function": [
+        ("forward", [(JIT, f"def twice(v):\n    return v\n\n\n{JIT}"), (STORED, "twice(a * r * g), mask")], {}, WRONG, "does not compile: twice is called, which is no triton.jit function"),
+        ("forward", [(JIT, f"@triton.heuristics({{'v': lambda a: 0}})\n@triton.jit\ndef twice(v):\n    return v\n\n\n{JIT}"), (STORED, "twice(a * r * g), mask")], {}, NOT_READ, "a call of twice, which has other decorators than jit"),
+        ("forward", [(JIT, f"@triton.autotune([triton.Config({{}})], ['v'])\n@triton.jit\ndef twice(v):\n    return v\n\n\n{JIT}"), (STORED, "twice(a * r * g), mask")], {}, NOT_READ, "other decorators than jit"),
+        ("forward", [(JIT, f"@triton.jit\ndef twice(v, k=2.0):\n    return k * v\n\n\n{JIT}"), (STORED, "twice(a * r * g), mask")], {}, REFUTED, ""),
+        ("forward", [(JIT, f"@triton.jit\ndef twice(v, k=1.0):\n    return k * v\n\n\n{JIT}"), (STORED, "twice(a * r * g), mask")], {}, PROVED, ""),
+    ],
+    "what a kernel asserts": [
+        ("forward", [("    tl.store(", "    assert n > 5\n    tl.store(")], {}, PROVED, "for what line 16 asserts"),
+        ("forward", [("    tl.store(", "    tl.static_assert(B > 16)\n    tl.store(")], {}, PROVED, "for what line 16 asserts"),
+        ("forward", [("    tl.store(", "    tl.device_assert(cols < 5)\n    tl.store(")], {}, PROVED, "for what line 16 asserts"),
+        ("forward", [("    tl.store(", "    tl.assume(s > 5)\n    tl.store(")], {}, PROVED, "for what line 16 asserts"),
+        ("forward", [("    tl.store(", "    tl.static_assert(n > 0)\n    tl.store(")], {}, PROVED, "kernel: y = y[i, j]\n"),
     ],
     "what is not accused": [
         ("forward", [(STORED, "a * r * g + 0 * tl.arange(0, 1), mask")], {}, PROVED, ""),

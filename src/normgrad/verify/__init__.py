@@ -20,7 +20,8 @@ What is trusted, and no more:
 3. Different arguments do not overlap in memory, nor do the rows of an output. A program reads again what it stored.
 4. Two `tl.arange` of one length are one row of lanes. `tl.sum`, `tl.where`, masks and broadcasting are as documented;
    an unknown function or argument is refused. A name that is imported from elsewhere is what its last part says; what
-   the text itself may bind again is refused, and so is a decorator besides jit, heuristics, autotune and libentry.
+   the text itself may bind again is refused, and so is a decorator besides jit, libentry, and heuristics and autotune
+   whose values stand in the text. What a default, a flag or an argument that is not bound decides is in the claim.
 5. The table of `places`: which rows or columns an index covers once, in one program and in all together.
 6. The rules of `sums`: a sum counts where every tile is in it once; until then it may only be added to its like, or
    multiplied by what stands outside it. Of what a loop carries, each turn may only add, or move by one step; a mean and

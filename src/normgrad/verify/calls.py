@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import mul
 
@@ -32,6 +33,7 @@ from ..symbolic.symbols import M, N, i, j
 from .domain import BRANCH, DIVISOR, NONNEGATIVE, POSITIVE
 from .expressions import Expressions, Function
 from .places import least
+from .source import is_jit
 from .values import (
     COLUMN,
     LANES,
@@ -119,10 +121,22 @@ class Calls(Expressions):
         """What a function of the text, or of a library, returns."""
         match target:
             case Function():
+                self._check_jit(target)
                 return self.inlined(target, args, named)
             case Qualified(path, bound):
                 return self._library(path, [*bound, *args], named)
         raise NotRead("what is called is no function")
+
+    def _check_jit(self, function):
+        """Refuses a function that a kernel cannot call: one of Python's, or one that is launched."""
+        name, wrappers = (
+            function.node.name,
+            function.source.wrappers(function.node.name),
+        )
+        if any(not is_jit(node) for node in wrappers):
+            raise NotRead(f"a call of {name}, which has other decorators than jit")
+        if self.jitted and not wrappers:
+            raise uncompiled(f"{name} is called, which is no triton.jit function")
 
     def _library(self, path, args, named):
         home, _, name = path.rpartition(".")
@@ -200,10 +214,18 @@ class Calls(Expressions):
 
     call_max_contiguous = call_max_constancy = call_multiple_of
 
-    def call_static_assert(self, condition=None, message=None):
-        """Nothing."""
+    def call_static_assert(self, condition, message=None):
+        """Nothing is stored where the condition does not hold, which the claim says."""
+        holds = None
+        with suppress(NotRead):
+            holds = self.decided(condition)
+        if not holds:
+            self.told[f"what line {self.line} asserts"] = None
 
-    call_device_assert = call_assume = call_debug_barrier = call_static_assert
+    call_device_assert = call_assume = call_static_assert
+
+    def call_debug_barrier(self):
+        """Nothing."""
 
     # programs and integers
 
@@ -250,19 +272,21 @@ class Calls(Expressions):
         e = getattr(size, "e", None)
         for axis, lanes in self.places.lanes.items():
             if e is not None and e == lanes:
-                self._check_constexpr(e)
+                self.check_constexpr(e, "a number of lanes")
+                if e == N:
+                    self.told["N a power of 2"] = None
                 return axis
         words = "which is bound as no block: WHOLE, COLUMNS or ROWS"
         raise NotRead(f"a tile of {e} lanes, {words}")
 
-    def _check_constexpr(self, e):
-        """Refuses lanes whose number is an argument without tl.constexpr, and says so where it is N itself."""
+    def check_constexpr(self, e, words):
+        """Refuses an argument without tl.constexpr where Triton needs its value to compile."""
         bound = self.launch.arguments.items()
-        names = [name for name, value in bound if name == str(e) or value == e]
-        if names and not self.constexprs & {*names} and not {*names} & self.constants:
-            raise uncompiled(f"{names[0]} is a number of lanes and no tl.constexpr")
-        if e == N:
-            self.told["N a power of 2"] = None
+        for symbol in sorted(e.free_symbols, key=str):
+            names = [name for name, value in bound if value == symbol]
+            names += [name for name, _ in bound if name == str(symbol)]
+            if names and not {*names} & (self.constexprs | self.constants):
+                raise uncompiled(f"{names[0]} is {words} and no tl.constexpr")
 
     def axes(self, *shape) -> tuple:
         """The axes of a shape, that is given as one tuple or size by size."""

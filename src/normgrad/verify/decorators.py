@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from .source import Source
+from .source import Source, root_of
 from .values import NotRead
 
 AUTOTUNE = (
@@ -126,7 +126,7 @@ class Decorators:
 
     def _autotune(self, node):
         given = self._arguments(node, AUTOTUNE)
-        configs, runs = self._literal(given["configs"]), None
+        configs, runs = self._literal(given.get("configs", node)), None
         match configs:
             case ast.List(elts) | ast.Tuple(elts):
                 runs = len(elts)
@@ -142,7 +142,8 @@ class Decorators:
                 raise NotRead(f"{words}; helpers={{...}} says what it is")
         for config in elts:
             called = ast.unparse(getattr(config, "func", config))
-            if called.rpartition(".")[2] != "Config":
+            own = root_of(getattr(config, "func", config)) not in self.source.imports
+            if called.rpartition(".")[2] != "Config" or own:
                 raise NotRead(f"autotune of {ast.unparse(config)}, which is no Config")
             values = self._arguments(config, CONFIG).get("kwargs", ast.Dict([], []))
             for name, value in self._pairs(values, "a Config of"):

@@ -105,6 +105,7 @@ class Expressions(Walker):
         self.told: dict[str, None] = {}
         self.guessed: dict[str, None] = {}
         self.constexprs: set[str] = set()
+        self.jitted = False
         self.integers = False  # whether there is a tile of integers
         self.rests_on: dict[str, int] = {}
         self.constants: set[str] = set()
@@ -376,6 +377,8 @@ class Expressions(Walker):
                 return equal
             case "Gt" | "GtE", _, _:
                 left, right = right, left
+            case ("Is" | "IsNot", bool(), bool()):
+                return (left is right) == (operation == "Is")
             case ("In" | "NotIn" | "Is" | "IsNot", _, _):
                 raise NotRead("a comparison of this kind")
         match left, right:

@@ -43,6 +43,12 @@ def _only_asked(tree):
             yield from map(id, node.args)
 
 
+def is_jit(decorator: ast.expr) -> bool:
+    """Whether a decorator is jit alone."""
+    called = getattr(decorator, "func", decorator)
+    return ast.unparse(called).rpartition(".")[2] == "jit"
+
+
 class Source:
     """A module's text, read but not run.
 

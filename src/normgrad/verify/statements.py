@@ -14,8 +14,9 @@ from .binding import COLUMNS, ROWS, WHOLE, InOut, T
 from .calls import Calls
 from .decorators import Decorators, compared_argument, is_arithmetic, is_whole
 from .expressions import UNSEEN, Function, Given
+from .source import is_jit
 from .sums import has_marker, marker_of
-from .syntax import Walker, bound_arguments, defaults_of, positional
+from .syntax import bound_arguments, defaults_of, positional
 from .values import Index, NotRead, Number, Pointer, Wrong, uncompiled
 
 SPEED = {
@@ -125,6 +126,7 @@ class Reader(Calls):
         names, defaults = parameters(function)
         self.decorators = Decorators(self.source, kernel, self.launch.meanings)
         given = self._settings(kernel, names)
+        self.jitted = any(map(is_jit, self.source.wrappers(kernel)))
         arguments = [*function.args.posonlyargs, *function.args.args]
         for node in (*arguments, *function.args.kwonlyargs):
             if node.annotation and "constexpr" in ast.unparse(node.annotation):
@@ -153,7 +155,12 @@ class Reader(Calls):
 
     # statements
 
-    read_Assert = Walker.read_Pass
+    def read_Assert(self, node, local):
+        """A promise, which the claim says."""
+        condition = None
+        with suppress(NotRead):
+            condition = self.evaluate(node.test, local)
+        self.call_static_assert(condition)
 
     def read_Return(self, node, local):
         """The value of the function."""
@@ -235,7 +242,10 @@ class Reader(Calls):
             raise NotRead("a range with arguments that are not read")
         start = [ast.Constant(0)] * (len(args) == 1)
         step = [ast.Constant(1)] * (len(args) < 3)
-        self.loop(body, counter, self._bounds([*start, *args, *step], local), local)
+        bounds = self._bounds([*start, *args, *step], local)
+        if called.path.endswith("static_range"):
+            self.check_constexpr(sum(bounds), "a bound of static_range")
+        self.loop(body, counter, bounds, local)
 
     def _bounds(self, parts, local):
         bounds = [self.evaluate(part, local) for part in parts]
