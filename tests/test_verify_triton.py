@@ -1,8 +1,7 @@
 """What the reader of Triton says of decorators, defaults, flags and what does not compile, by a table."""
 
 import pytest
-from verify_kernels import HEAD
-from verify_triton import BASES, ERROR, KINDS
+from verify_triton import ERROR, KINDS, edited_base
 
 from normgrad.verify import verify
 
@@ -10,14 +9,10 @@ from normgrad.verify import verify
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_is_told_by_the_table(kind):
     for base, edits, change, verdict, words in KINDS[kind]:
-        text, binding, *launch = BASES[base]
-        for old, new in edits:
-            assert old in text
-            text = text.replace(old, new, 1)
-        binding = {**binding, **change}
+        program = edited_base(base, edits, change)
         if verdict == ERROR:
             with pytest.raises(ValueError, match=words):
-                verify(HEAD + text, binding, *launch, kernel="kernel")
+                verify(*program, kernel="kernel")
             continue
-        result = verify(HEAD + text, binding, *launch, kernel="kernel")
+        result = verify(*program, kernel="kernel")
         assert result.kind == verdict and words in str(result), f"{edits}: {result}"

@@ -4,7 +4,7 @@
 KINDS = {kind: [(kernel, [(what is there, what stands there instead)], change of the binding, verdict, words of it)]}
 """
 
-from verify_kernels import ATOMIC, KERNELS
+from verify_kernels import ATOMIC, HEAD, KERNELS
 
 from normgrad.verify import WHOLE, InOut, N, Out, T, eps, norm
 
@@ -53,6 +53,15 @@ SIGNATURE, LOAD, STORED = (
 TUNED = "[triton.Config({}, num_warps=4), triton.Config({}, num_warps=8)]"
 
 
+def edited_base(base, edits, change):
+    """(text, binding, grid, definitions) of one of BASES with its edits."""
+    text, binding, *launch = BASES[base]
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return HEAD + text, {**binding, **change}, *launch
+
+
 def under(decorator):
     """The edit that puts a decorator above a kernel."""
     return [(JIT, f"@triton.{decorator}\n{JIT}")]
@@ -68,7 +77,7 @@ def computed(name, value):
     return under(f"heuristics({{{name!r}: {value}}})")
 
 
-def flagged(text, header=""):
+def flagged(text, header=": tl.constexpr"):
     """The edits by which a flag F decides something."""
     return [
         ("eps, B:", f"eps, F{header}, B:"),
@@ -95,9 +104,9 @@ KINDS = {
         ("forward", computed("eps", "zero"), {}, NOT_READ, "heuristics for eps that are no lambda"),
         ("forward", computed("eps", "lambda a: 0.0"), {}, NOT_READ, "eps is 0.0 by a decorator, and bound as eps"),
         ("forward", computed("n", "lambda a: a['s']"), {}, NOT_READ, "n is a['s'] by a decorator"),
-        ("forward", [*computed("F", "lambda a: a['w'] is None"), *flagged("g = g if not F else 1.0", ": tl.constexpr")], dict(F=True), NOT_READ, "F is a['w'] is None by a decorator, and bound as True"),
-        ("forward", [*computed("F", "lambda a: a['w'] is not None"), *flagged("g = g if F else 1.0", ": tl.constexpr")], {}, PROVED, "for F=True"),
-        ("forward", [*computed("F", "lambda a: a['s'] > 4"), *flagged("g = g if F else 1.0", ": tl.constexpr")], {}, NOT_READ, "F is set by a decorator to what is not read: bind it"),
+        ("forward", [*computed("F", "lambda a: a['w'] is None"), *flagged("g = g if not F else 1.0")], dict(F=True), NOT_READ, "F is a['w'] is None by a decorator, and bound as True"),
+        ("forward", [*computed("F", "lambda a: a['w'] is not None"), *flagged("g = g if F else 1.0")], {}, PROVED, "for F=True"),
+        ("forward", [*computed("F", "lambda a: a['s'] > 4"), *flagged("g = g if F else 1.0")], {}, NOT_READ, "F is set by a decorator to what is not read: bind it"),
         ("swept", [(JIT, f"@triton.heuristics({{'B': lambda a: a['x'].zero_() or 64}})\n{JIT}")], {}, NOT_READ, "B is a['x'].zero_() or 64"),
         ("swept", computed("B", "lambda a: min(1024, triton.next_power_of_2(a['n']))"), {}, PROVED, ""),
         ("forward", computed("B", "lambda a: triton.next_power_of_2(a['n'])"), {}, PROVED, ""),
@@ -116,7 +125,7 @@ KINDS = {
         ("forward", tuned(", prune_configs_by={'early_config_prune': prune}"), {}, NOT_READ, "with prune_configs_by"),
         ("forward", under("autotune([triton.Config({}, pre_hook=clear)], ['n'])"), {}, NOT_READ, "triton.Config with pre_hook"),
         ("forward", tuned(", **options"), {}, NOT_READ, "arguments by ** options"),
-        ("forward", [*under("autotune([triton.Config({'F': True}), triton.Config({'F': False})], ['n'])"), *flagged("g = g if F else 1.0", ": tl.constexpr")], {}, NOT_READ, "F is set by a decorator to what is not read"),
+        ("forward", [*under("autotune([triton.Config({'F': True}), triton.Config({'F': False})], ['n'])"), *flagged("g = g if F else 1.0")], {}, NOT_READ, "F is set by a decorator to what is not read"),
         ("forward", tuned(", reset_to_zero=['x']"), {}, WRONG, "line 8: autotune sets x to 0, which the kernel reads"),
         ("forward", tuned(", reset_to_zero=names"), {}, NOT_READ, "autotune with names, which is no list of names"),
         ("atomic", tuned(), {}, WRONG, "line 8: dw is added to at each run of autotune, needs reset_to_zero"),
