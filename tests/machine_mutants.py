@@ -34,7 +34,7 @@ CONDITIONS = re.compile(
     r"assum|condition|domain|fault|guard|kink|problem|promise|words|wrong|zeros"
 )
 CHECKING = re.compile(
-    r"_?(check|deny|ensure|forbid|limit|need|refuse|require|restrict|switch_off)"
+    r"_?(check|deny|ensure|forbid|limit|need|refuse|require|restrict|setrlimit|switch_off)"
 )
 # Never true, but nothing that Python leaves out when it compiles: a generator stays one.
 NEVER = "if not __name__: "

@@ -1,13 +1,15 @@
 """What the grader says: about results of the wrong kind, endless code, formulas, and commands that are wrong."""
 
+import numpy as np
 import pytest
 import sympy
 from homework_solutions import graded
 
 import normgrad.homework as hw
 from normgrad.homework import __main__ as shell
-from normgrad.homework import solutions
-from normgrad.homework.task import Draw
+from normgrad.homework import messages, solutions
+from normgrad.homework.sandbox.student import Outcome
+from normgrad.homework.task import Draw, find
 
 DEF = "def rmsnorm_backward(dy, x, weight, rstd):\n    "
 
@@ -124,3 +126,66 @@ def test_a_file_of_another_name_is_graded(tmp_path, capsys):
     (tmp_path / "ada.py").write_text(solutions.solution("hw2"), encoding="utf8")
     assert shell.main(["check", str(tmp_path / "ada.py")]) == 0
     assert "20 of 20 points" in capsys.readouterr().out
+
+
+# What a call's failure is called
+
+
+def failed(**facts):
+    return Outcome(None, {"what": "raised", "bases": [], **facts})
+
+
+LINE = {"line": 3, "function": "f", "code": "y = g(x)"}
+FAILURES = {
+    "died with a status": (failed(what="died", code=3), "exit status 3. Take calls"),
+    "died of a signal": (failed(what="died", code=-11), "SIGSEGV, a crash"),
+    "refused": (
+        failed(type="E", message="called os.kill", bases=["Refused"]),
+        "Your code called os.kill, which a graded solution may not do.",
+    ),
+    "exit": (failed(type="SystemExit", message="0"), "Your code called exit."),
+    "recursion": (failed(type="RecursionError", message="m"), "without end"),
+    "memory": (
+        failed(type="MemoryError", bases=["MemoryError"]),
+        "more memory than the 2 GB",
+    ),
+    "torch's memory": (
+        failed(type="RuntimeError", message="you can't allocate memory"),
+        "more memory than the 2 GB",
+    ),
+    "no GPU": (
+        failed(type="RuntimeError", message="0 active drivers"),
+        "Take it off the kernel.",
+    ),
+    "too many arguments": (
+        failed(type="TypeError", message="takes 1 positional argument"),
+        "It could not be called with (dy, x, weight, rstd). TypeError: takes 1",
+    ),
+    "an argument of a library's function": (
+        failed(type="TypeError", message="takes 1 positional argument", **LINE),
+        "Your code raised TypeError: takes 1 positional argument. Line 3 in f: y = g(x)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_a_failure_is_told_by_its_cause(name):
+    outcome, words = FAILURES[name]
+    assert words in str(messages.failure(outcome, find("rmsnorm-backward")))
+
+
+@pytest.mark.parametrize(
+    ("shape", "wrong", "words"),
+    [
+        ((3,), [1], "1 of 3 entries are wrong."),
+        ((1, 2), [0], "The row is wrong."),
+        ((2, 2), [1, 2], "All rows are wrong."),
+        ((3, 2), [1, 5], "Wrong rows: 0, 2 of 3."),
+        ((2, 2, 2), [1, 6], "2 of 4 rows are wrong."),
+    ],
+)
+def test_wrong_entries_are_counted(shape, wrong, words):
+    got, expected = np.zeros(shape), np.zeros(shape)
+    got.flat[wrong] = 1
+    error, bound, sentence = messages.compare("dx", got, expected, 0.5)
+    assert (error, bound) == (1, 0.5) and sentence.endswith(words)

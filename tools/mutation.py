@@ -16,8 +16,10 @@ With --guards the mutants are the guards of ROOMS, each gone: a `raise`, a retur
 condition that is appended (tests/machine_mutants.py says which). A test must fail for each; one that survives needs a
 row in tests/guards.txt with the reason. A row that no guard has any more fails as well.
 
-A tracer sees its own process alone. A guard that only runs in processes that a test starts has "0 tests": such a test
-has to call the function itself. What a module computes while it is imported was computed without the mutant.
+All this happens in a copy of the tree, so that it may be edited meanwhile. A tracer sees its own process alone: a guard
+that only runs in processes that a test starts has "0 tests", and such a test has to call the function itself. In the
+rooms of PROCESSES the mutant is put into the file of the copy, one at a time, and all tests of the room are tried. What
+a module computes while it is imported was computed without the mutant.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ import json
 import linecache
 import os
 import random
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -102,7 +106,9 @@ ROOMS = {
         "test_replace_norms.py test_nn.py test_prepare.py test_automatic.py test_distributed.py test_subclasses.py",
     ),
 }
+PROCESSES = ("sandbox",)
 GUARDS = ROOT / "tests/guards.txt"
+COPY = "copy-of-the-tree"
 # Without tests that edit these very files, and fail where the text to edit is missing.
 UNEDITED = "not mutant and not wrong_program and not contract_rejects and not dropped_projection"
 # A test that takes longer than this, or this many times as long as without a mutant, never ends.
@@ -424,10 +430,11 @@ def chosen(files, sample, seed, rule):
     return random.Random(seed).sample(mutants, min(sample, len(mutants)))
 
 
-def tried(mutants, start, coverage, jobs, folder):
+def tried(mutants, start, coverage, jobs, folder, in_files=False):
     """Yield the Outcome of each mutant, `jobs` at a time, and print it.
 
     Args:  start: what a child does, a function of a file, its changed text and the names of the tests that run it
+           in_files: whether the mutant is in the file too, and all tests are tried; then one job
     """
     texts = sources({file for file, _ in mutants})
     waiting, running = list(reversed(mutants)), []
@@ -435,7 +442,12 @@ def tried(mutants, start, coverage, jobs, folder):
         while waiting and len(running) < jobs:
             file, mutant = waiting.pop()
             names = coverage.ordered(file, lines_of(texts[file], mutant))
-            begin = functools.partial(start, file, mutant.applied(texts[file]), names)
+            changed = mutant.applied(texts[file])
+            if in_files:
+                path_of(file).write_text(changed, encoding="utf8")
+                others = coverage.seconds.keys() - {*names}
+                names += sorted(others, key=coverage.seconds.get)
+            begin = functools.partial(start, file, changed, names)
             log = folder / f"log{len(waiting)}"
             running.append((Child(begin, log), file, mutant, len(names)))
         time.sleep(0.01)
@@ -445,6 +457,8 @@ def tried(mutants, start, coverage, jobs, folder):
             if ended is None:
                 continue
             running.remove(trial)
+            if in_files:
+                path_of(file).write_text(texts[file], encoding="utf8")
             status, seconds = ended
             if status > 1:
                 sys.exit(f"{file}, {mutant}:\n{child.log.read_text()}")
@@ -455,8 +469,8 @@ def tried(mutants, start, coverage, jobs, folder):
             yield outcome
 
 
-def try_all(mutants, tests, jobs, folder, expression=UNEDITED):
-    """The Outcome of each mutant, by the tests that an expression of names chooses.
+def try_all(mutants, tests, jobs, folder, expression=UNEDITED, in_files=False):
+    """The Outcome of each mutant, by the tests that an expression of names chooses; in_files as `tried` has it.
 
     One process collects the tests, finds which of them run which lines and tries the mutants within functions; the
     others are tried by processes that import the package with the mutant in it.
@@ -491,8 +505,8 @@ def try_all(mutants, tests, jobs, folder, expression=UNEDITED):
             replace_functions(file, texts[file], changed, functions)
             run([by_name[name] for name in names], coverage.seconds)
 
-        ended = [*map(asdict, tried(hot, start, coverage, jobs, folder))]
-        outcomes.write_text(json.dumps(ended))
+        ended = tried(hot, start, coverage, jobs, folder, in_files)
+        outcomes.write_text(json.dumps([*map(asdict, ended)]))
 
     pid = os.fork()
     if not pid:
@@ -602,7 +616,9 @@ def try_guards(options, folder):
         mutants = chosen(files, options.sample, options.seed, guards)
         if not mutants:
             continue
-        ended = try_all(mutants, tests, options.jobs, folder, "")
+        in_files = room in PROCESSES
+        jobs = 1 if in_files else options.jobs
+        ended = try_all(mutants, tests, jobs, folder, "", in_files)
         lived = [row_of(outcome) for outcome in ended if outcome.end == "survived"]
         new += [row for row in lived if row not in reasons]
         if options.sample is None:
@@ -621,6 +637,16 @@ def try_guards(options, folder):
 def row_of(outcome):
     """(file, code) of a guard as a row of tests/guards.txt has them."""
     return outcome.file, outcome.change.removeprefix("guard: ")
+
+
+def run_in_copy():
+    """Run this command in a copy of the tree, whose package the processes that it starts import, too; its status."""
+    with tempfile.TemporaryDirectory(prefix="normgrad-guards-") as folder:
+        hidden = shutil.ignore_patterns(".*", "_build", "__pycache__")
+        copied = Path(shutil.copytree(ROOT, Path(folder) / COPY, ignore=hidden))
+        command = [sys.executable, str(copied / "tools/mutation.py"), *sys.argv[1:]]
+        settings = {"PYTHONPATH": str(copied / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run(command, env=os.environ | settings).returncode
 
 
 def warm_up():
@@ -657,6 +683,8 @@ def main():
         known = [*chain.from_iterable(map(files_of, options.guards or ROOMS))]
     if unknown := {*(options.files or ())} - {*known}:
         parser.error(f"--files {' '.join(unknown)}: needs some of {' '.join(known)}")
+    if options.guards is not None and ROOT.name != COPY:
+        sys.exit(run_in_copy())
     warm_up()
     from machine_mutants import machine_mutants
 

@@ -113,9 +113,12 @@ class Formula:
 
 
 def nearest(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The pair (error, tolerance) with the largest part of its tolerance; one with a NaN comes before all others."""
+    """The pair (error, tolerance) with the largest part of its tolerance; one that says nothing comes before all others.
+
+    A NaN says nothing, and neither does an error within an infinite tolerance: beside a finite one, it would be unseen.
+    """
     pairs = list(pairs)
-    lost = [pair for pair in pairs if any(map(math.isnan, pair))]
+    lost = [pair for pair in pairs if math.isnan(pair[0]) or not math.isfinite(pair[1])]
     return max(lost[:1] or pairs, key=_share)
 
 

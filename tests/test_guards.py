@@ -1,0 +1,52 @@
+"""What tools/mutation.py takes for a guard, and the reasons for those that no test fails without."""
+
+import ast
+
+import mutation
+import pytest
+from machine_mutants import guards
+
+# a function's text, and the code of its guards
+GUARDED = {
+    "if a:\n  raise B(1)": ["if a: raise B(1)"],
+    "try:\n  f()\nexcept A:\n  raise B from None": ["raise B from None"],
+    "if a:\n  return False\nreturn True": ["if a: return False"],
+    "if a:\n  return True\nreturn False": ["return False"],
+    "if a:\n  return 1\nreturn None": [],
+    "if a:\n  return None\nreturn 1": ["if a: return None"],
+    "if a:\n  return refused(a)\nreturn b": ["if a: return refused(a)"],
+    "if a:\n  return Verdict(WRONG, why=a)\nreturn b": [
+        "if a: return Verdict(WRONG, why=a)"
+    ],
+    "if a:\n  return 'which has hooks'\nreturn b": [
+        "if a: return 'which has hooks'",
+    ],
+    "return 'a name'": [],
+    "state().domain.append(a)": ["state().domain.append(a)"],
+    "self.assumed[a] = None": ["self.assumed[a] = None"],
+    "sums.needs(a, b)": ["sums.needs(a, b)"],
+    "check_eps(eps)": ["check_eps(eps)"],
+    "eps = check_eps(eps)": [],
+    "if a:\n  yield 'is wrong'": ["if a: yield 'is wrong'"],
+    "yield a": [],
+}
+
+
+@pytest.mark.parametrize("text", GUARDED)
+def test_a_guard_is(text):
+    source = "def f(a, b):\n  " + text.replace("\n", "\n  ")
+    found = guards(source)
+    assert [guard.code for guard in found] == GUARDED[text]
+    for guard in found:
+        changed = guard.applied(source)
+        ast.parse(changed)
+        assert len(changed.splitlines()) == len(source.splitlines())
+
+
+def test_each_row_with_a_reason_is_of_a_guard_that_stands():
+    files = {file for room in mutation.ROOMS for file in mutation.files_of(room)}
+    texts = mutation.sources(files)
+    standing = {(file, guard.code) for file in files for guard in guards(texts[file])}
+    rows = mutation.reasons_of_guards()
+    assert rows.keys() <= standing
+    assert all(rows.values())
