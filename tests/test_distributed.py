@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from processes import python
 
+import normgrad
+
 pytest.importorskip("triton")
 
 
@@ -22,3 +24,55 @@ def test_the_contract_holds_in_every_placement(processes, request):
     assert len(re.findall(r": y \d", done.stdout)) == settings * 3 * 2 * (
         3 if whole else 1
     )
+
+
+# In this process, as the first of two whose messages go nowhere
+
+
+@pytest.fixture
+def tensors(torch):
+    """torch.distributed.tensor."""
+    fake = pytest.importorskip("torch.testing._internal.distributed.fake_pg")
+    torch.distributed.init_process_group(
+        "fake", store=fake.FakeStore(), rank=0, world_size=2
+    )
+    yield pytest.importorskip("torch.distributed.tensor")
+    torch.distributed.destroy_process_group()
+
+
+def test_gradients_of_a_weight_are_parts_of_a_sum(torch, tensors):
+    """A mean over the processes is what torch's data parallel makes of losses that are means; here a sum is right."""
+    mesh, rows, whole = tensors.DeviceMesh("cpu", [0, 1]), tensors.Shard(0), tensors.Replicate()  # fmt: skip
+    x = tensors.DTensor.from_local(torch.ones(3, 4), mesh, [rows]).requires_grad_()
+    affine = [
+        tensors.DTensor.from_local(torch.ones(4), mesh, [whole]).requires_grad_()
+        for _ in range(2)
+    ]
+    for norm, parameters in (
+        (normgrad.layer_norm, affine),
+        (normgrad.rms_norm, affine[:1]),
+    ):
+        y = norm(x, 4, *parameters, backend="torch")
+        dx, *parts = torch.autograd.grad(y, (x, *parameters), torch.ones_like(y))
+        assert y.placements == dx.placements == (rows,)
+        assert [part.placements for part in parts] == [(tensors.Partial("sum"),)] * len(
+            parameters
+        )
+
+
+def test_all_tensors_are_on_one_mesh(torch, tensors):
+    """Two meshes with as many axes and processes, in another order."""
+    mesh, other = (tensors.DeviceMesh("cpu", ranks) for ranks in ([0, 1], [1, 0]))
+    whole = [tensors.Replicate()]
+    x, elsewhere = (
+        tensors.DTensor.from_local(torch.ones(3, 4), place, whole)
+        for place in (mesh, other)
+    )
+    weight = tensors.DTensor.from_local(torch.ones(4), other, whole)
+    normgrad.add_rms_norm(x, x, 4, backend="torch")
+    with pytest.raises(ValueError, match="^residual: got a DTensor on .*, the mesh of"):
+        normgrad.add_rms_norm(x, elsewhere, 4, backend="torch")
+    with pytest.raises(ValueError, match="^weight: got a DTensor on .*, the mesh of"):
+        normgrad.rms_norm(x, 4, weight, backend="torch")
+    with pytest.raises(TypeError, match="^weight: got a tensor of one process"):
+        normgrad.rms_norm(x, 4, torch.ones(4), backend="torch")

@@ -282,6 +282,19 @@ def test_reasons_are_equations_and_no_circle():
     assert "follows from itself, by way of" in message
 
 
+@pytest.mark.parametrize(
+    ("slack", "words"),
+    [
+        (1.0, "as large as the error"),
+        (7.0, "7 times the error"),
+        (101.0, "an order of magnitude: 101 times the error"),
+    ],
+)
+def test_how_near_a_bound_comes_is_said(slack, words):
+    entry = Entry("e", "numeric", "c", 1.0, slack, slack=slack)
+    assert f", {words}\n" in str(entry)
+
+
 def test_an_entry_of_each_kind_has_its_words():
     for kind in ledger.KINDS:
         assert str(Entry("e", kind, "c"))

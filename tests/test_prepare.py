@@ -72,6 +72,26 @@ def test_a_sign_of_zero_is_not_kept(torch_rng):
     assert torch.equal(first.signbit(), second.signbit())
 
 
+NOT_DENSE = {
+    "coordinates": (torch.Tensor.to_sparse, "a torch.sparse_coo tensor, needs a dense"),
+    "rows": (torch.Tensor.to_sparse_csr, "a torch.sparse_csr tensor, needs a dense"),
+    "nested": (torch.nested.as_nested_tensor, "a nested tensor, needs a dense one"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # torch calls both of them a prototype
+@pytest.mark.parametrize("kind", NOT_DENSE)
+@pytest.mark.parametrize("name", ["input", "residual"])
+def test_what_is_not_dense_is_refused_after_a_dense_one(kind, name):
+    change, words = NOT_DENSE[kind]
+    tensors = {"input": torch.ones(3, 4), "residual": torch.ones(3, 4)}
+    for backend in ("auto", "torch"):
+        normgrad.add_rms_norm(*tensors.values(), 4, backend=backend)
+        changed = tensors | {name: change(tensors[name])}
+        with pytest.raises(TypeError, match=f"^{name}: got {words}"):
+            normgrad.add_rms_norm(*changed.values(), 4, backend=backend)
+
+
 def _normalized(x, weight, bias):
     return normgrad.layer_norm(x, x.shape[-1:], weight, bias, backend="torch")
 

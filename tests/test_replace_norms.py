@@ -2,6 +2,7 @@
 
 import copy
 import functools
+from operator import methodcaller
 from types import SimpleNamespace
 
 import pytest
@@ -211,6 +212,23 @@ class LoadsItsOwnRMSNorm(NORMS.LikeOlmo2):
         super()._load_from_state_dict(state_dict, prefix, *arguments)
 
 
+class DetachedWithoutWeightNorm(LayerNormWithoutWeight):
+    """The values of LayerNormWithoutWeight, and dx = dy."""
+
+    def forward(self, x):
+        return super().forward(x).detach() + (x - x.detach())
+
+
+class PairNorm(NORMS.LikeLlama):
+    def forward(self, x):
+        return super().forward(x), x
+
+
+class FirstColumnNorm(NORMS.LikeLlama):
+    def forward(self, x):
+        return super().forward(x)[..., :1]
+
+
 class NoShapeNorm(torch.nn.Module):
     def forward(self, x):
         return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
@@ -224,6 +242,10 @@ def _renamed(norm):
     norm.weight = NamedParameter(torch.ones(COLUMNS))
 
 
+def _buffered(norm):
+    norm.register_buffer("shift", torch.zeros(COLUMNS))
+
+
 def _changed(change, kind=torch.nn.LayerNorm):
     def make(columns):
         norm = kind(columns)
@@ -235,6 +257,20 @@ def _changed(change, kind=torch.nn.LayerNorm):
 
 def _hook(*_):
     return None
+
+
+# Each way to register a hook, and the list that it is in.
+HOOKS = {
+    "register_forward_pre_hook": "_forward_pre_hooks",
+    "register_forward_hook": "_forward_hooks",
+    "register_full_backward_pre_hook": "_backward_pre_hooks",
+    "register_full_backward_hook": "_backward_hooks",
+    "register_backward_hook": "_backward_hooks",
+    "register_state_dict_pre_hook": "_state_dict_pre_hooks",
+    "register_state_dict_post_hook": "_state_dict_hooks",
+    "register_load_state_dict_pre_hook": "_load_state_dict_pre_hooks",
+    "register_load_state_dict_post_hook": "_load_state_dict_post_hooks",
+}
 
 
 class _Shifted(torch.nn.Module):
@@ -261,6 +297,11 @@ LEFT = {
     "LayerNorm with a late weight": (NORMS.LateWeightLayerNorm, ROUNDS),
     "the weight's dtype": (NORMS.WidensMixedNorm, "makes something else than torch.bfloat16"),
     "statistics held fixed": (NORMS.DetachedNorm, "and whose gradients are not"),
+    "statistics held fixed, no weight": (DetachedWithoutWeightNorm, "and whose gradients are not"),
+    "two outputs": (PairNorm, "TypeError, its forward returns tuple for rows of shape"),
+    "another shape": (FirstColumnNorm, "TypeError, its forward returns torch.Size([14, 1]) for rows"),
+    "a weight of two axes": (lambda _: LikeLlamaNorm((2, 6)), "has shape (2, 6): which axes are normalized"),
+    "a buffer": (_changed(_buffered, LikeLlamaNorm), "holds weight, shift, needs a weight"),
     "training": (NORMS.TrainingNorm, "something else of more axes or in training"),
     "channels first": (LayerNorm2d, "which cannot be tried: RuntimeError"),
     "channels first in images": (ImagesToo, "which takes channels on the second axis"),
@@ -273,12 +314,18 @@ LEFT = {
     "groups": (lambda columns: torch.nn.GroupNorm(1, columns), "which takes channels on the second axis"),
     "meta": (lambda columns: torch.nn.LayerNorm(columns, device="meta"), "whose weight is on the meta device"),
     "a parameter of another type": (_changed(_renamed), "whose weight is a NamedParameter of torch.float32, needs"),
-    "hooks": (_changed(lambda norm: norm.register_forward_hook(_hook)), "has hooks (_forward_hooks)"),
     "a forward of its own": (_changed(lambda norm: setattr(norm, "forward", norm.forward)), "on this very object"),
     "a parametrization": (_changed(_parametrized), "holds modules of its own: parametrizations"),
     "eps that is none": (_changed(lambda norm: setattr(norm, "eps", -1.0)), "eps: got -1.0, needs a number"),
     "of this package": (nn.LayerNorm, "which is of this package"),
 }  # fmt: skip
+
+
+LEFT |= {
+    way: (_changed(methodcaller(way, _hook)), f"has hooks ({hooks})")
+    for way, hooks in HOOKS.items()
+    if hasattr(torch.nn.Module, way)
+}
 
 
 @pytest.mark.parametrize("difference", LEFT)

@@ -1,14 +1,12 @@
 """What a student's process refuses, and what the grader refuses of what comes from it, one guard at a time."""
 
 import io
-import json
 import os
 import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import python
 
 import normgrad
 from normgrad.homework.sandbox import (
@@ -22,6 +20,7 @@ from normgrad.homework.sandbox import (
     wire,
 )
 
+resource = pytest.importorskip("resource")
 PACKAGE = normgrad.__path__[0]
 TABLE = Path(__file__).with_name("sandbox.txt").read_text(encoding="utf8")
 ROWS = [
@@ -77,19 +76,19 @@ def has_landlock():
     return ruleset is not None
 
 
-def test_the_system_limits_memory_time_and_files():
-    code = (
-        "import json, resource\n"
-        "from normgrad.homework.sandbox import refusals\n"
-        "refusals.limits(5)\n"
-        "kinds = 'AS CPU FSIZE CORE'.split()\n"
-        "kinds = [getattr(resource, f'RLIMIT_{kind}') for kind in kinds]\n"
-        "print(json.dumps([resource.getrlimit(kind)[0] for kind in kinds]))\n"
-    )
-    memory, seconds, file, core = json.loads(python("-c", code, check=True).stdout)
-    assert refusals.EXTRA_MEMORY < memory < 16 * refusals.EXTRA_MEMORY
-    assert 5 <= seconds < 60
-    assert (file, core) == (refusals.LARGEST_FILE, 0)
+def test_the_system_limits_memory_time_and_files(monkeypatch):
+    limits = {}
+    monkeypatch.setattr(resource, "setrlimit", limits.__setitem__)
+    refusals.limits(5)
+    memory, same = limits.pop(resource.RLIMIT_AS)
+    seconds, more = limits.pop(resource.RLIMIT_CPU)
+    assert refusals.EXTRA_MEMORY < memory == same < 64 * refusals.EXTRA_MEMORY
+    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    assert 5 <= seconds <= used + 6 and more == seconds + 1
+    assert limits == {
+        resource.RLIMIT_FSIZE: (refusals.LARGEST_FILE, refusals.LARGEST_FILE),
+        resource.RLIMIT_CORE: (0, 0),
+    }
 
 
 def test_a_system_without_landlock_has_no_rules(monkeypatch):
@@ -142,6 +141,11 @@ def test_torchs_engine_runs_once_for_each_time_that_it_is_allowed():
 
 
 # Messages of a student's process
+
+
+def test_texts_of_a_students_process_are_short_and_steer_no_terminal():
+    told = {"a\x1b": ["b\x07\n\t", 3, None, {"c": "\x9b" * 2000}]}
+    assert remote._plain(told) == {"a ": ["b \n\t", 3, None, {"c": " " * 1000}]}
 
 
 class Executed:

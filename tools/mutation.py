@@ -103,7 +103,8 @@ ROOMS = {
     ),
     "nn": (
         "nn.py recognition.py torch_ops/prepare.py torch_ops/automatic.py torch_ops/distributed.py",
-        "test_replace_norms.py test_nn.py test_prepare.py test_automatic.py test_distributed.py test_subclasses.py",
+        "test_replace_norms.py test_refusals.py test_gated.py test_nn.py test_prepare.py test_automatic.py "
+        "test_distributed.py test_subclasses.py",
     ),
 }
 PROCESSES = ("sandbox",)
