@@ -15,6 +15,7 @@ from fused_layers import (  # noqa: E402
     gradients_of,
     names_of,
 )
+from row_offsets import narrow_products  # noqa: E402
 from torch.autograd import gradgradcheck  # noqa: E402
 
 from normgrad.checks.tolerance import unit_roundoff  # noqa: E402
@@ -101,6 +102,7 @@ def test_every_stored_number_is_proved_from_the_text(name):
     layer = fused(name)
     stored = {"y", *layer.program.saved, *(f"d{item}" for item in layer.layer.inputs)}
     assert stored <= set(layer.proved) and all(layer.proved.values())
+    assert not list(narrow_products(layer.source))
 
 
 @each_layer
