@@ -113,7 +113,7 @@ class Formula:
 
 
 def nearest(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The pair (error, tolerance) with the largest part of its tolerance; one that says nothing comes before all others.
+    """The pair (error, tolerance) with the largest part of its tolerance; one that says nothing comes first.
 
     A NaN says nothing, and neither does an error within an infinite tolerance: beside a finite one, it would be unseen.
     """
