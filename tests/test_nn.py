@@ -111,3 +111,37 @@ def test_llama_broadcasts_no_weight(llama):
             match=r"^weight: got shape \(1,\), needs \(6,\), the normalized_shape$",
         ):
             call(torch.ones(2, 6, dtype=torch.bfloat16))
+
+
+# What a constructor refuses, before any call
+CONSTRUCTORS = {
+    "nn.LayerNorm(4, eps=None)": "eps: got None",
+    "nn.LayerNorm(4, eps=-1.0)": "eps: got -1.0",
+    "nn.RMSNorm(4, eps=-1.0)": "eps: got -1.0",
+    "nn.RMSNorm(4, backend='fast')": "backend: got 'fast'",
+    "nn.RMSNorm(4, elementwise_affine=1)": "elementwise_affine: got int 1",
+    "nn.LayerNorm(4, bias=1)": "bias: got int 1",
+    "nn.RMSNorm(4, dtype=torch.int32)": "dtype: got torch.int32",
+    "nn.RMSNorm(4, out_dtype=torch.int32)": "out_dtype: got torch.int32",
+    "nn.RMSNorm(4, device=1.5)": "device: got ",
+    "nn.RMSNorm(4, casting='late')": "casting: got 'late'",
+    "nn.RMSNorm(4, elementwise_affine=False, casting='llama')": "casting: got 'llama'",
+    "nn.AddNorm(torch.nn.LayerNorm(4))": "norm: got torch.nn.",
+    "nn.AddNorm(nn.RMSNorm(4), residual_dtype=torch.int32)": "residual_dtype: got torch.int32",
+    "nn.AddNorm(nn.RMSNorm(4), round_residual=1)": "round_residual: got int 1",
+    "nn.GatedRMSNorm((2, 2))": r"normalized_shape: got \(2, 2\)",
+    "nn.GatedRMSNorm(4, eps=0)": "eps: got 0, needs a positive number",
+    "nn.GatedRMSNorm(4, eps=-1.0)": "eps: got -1.0",
+    "nn.GatedRMSNorm(4, elementwise_affine=1)": "elementwise_affine: got int 1",
+    "nn.GatedRMSNorm(4, gate_first=1)": "gate_first: got int 1",
+    "nn.GatedRMSNorm(4, device=1.5)": "device: got ",
+    "nn.GatedRMSNorm(4, dtype=torch.int32)": "dtype: got torch.int32",
+    "nn.replace_norms(torch.nn.Linear(2, 2), backend='fast')": "backend: got 'fast'",
+    "nn.replace_norms([torch.nn.LayerNorm(2)])": "model: got list",
+}
+
+
+@pytest.mark.parametrize("call", CONSTRUCTORS)
+def test_a_constructor_refuses(call):
+    with pytest.raises((TypeError, ValueError), match=f"^{CONSTRUCTORS[call]}"):
+        eval(call, {"nn": nn, "torch": torch})
