@@ -17,6 +17,7 @@ from functools import cache
 import numpy as np
 from homework_operators import OPERATORS
 from homework_solutions import of_source
+from points import Point, results
 from sympy import Abs, SympifyError, sqrt, sympify
 
 import normgrad.homework as hw
@@ -35,10 +36,8 @@ from normgrad.homework.task import Draw, find
 from normgrad.symbolic import Defs, tensor
 from normgrad.symbolic.symbols import M, N, eps, i, j
 from normgrad.verify import norm, verify
-from normgrad.verify.confront import results
 from normgrad.verify.definitions import at as entries
 from normgrad.verify.definitions import columns, rows
-from normgrad.verify.point import Point
 from normgrad.verify.programs import gradient_of, input_of
 
 TASKS = ("rmsnorm-forward", "rmsnorm-backward", "layernorm-backward")

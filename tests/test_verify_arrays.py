@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import verify_functions as right
 from homework_solutions import of_source
+from points import Point, apart, results
 from wrong_solutions import wrong
 
 from normgrad.homework import solutions
@@ -20,10 +21,8 @@ from normgrad.homework.task import homeworks
 from normgrad.mistakes.edits import edited
 from normgrad.symbolic.symbols import M, N, i, j, k, p
 from normgrad.verify import Out, T, eps, library, verify
-from normgrad.verify.confront import results
 from normgrad.verify.definitions import norm
 from normgrad.verify.functions import entry, trace
-from normgrad.verify.point import Point
 from normgrad.verify.programs import input_of, verify_function
 from normgrad.verify.verdict import NOT_READ, PROVED, REFUTED, WRONG
 
@@ -36,8 +35,6 @@ RIGHT = [
     (right.rms_forward_in_loops, RMS, FORWARD),
 ]
 SIZES = [(1, 1), (1, 4), (4, 1), (7, 9)]
-# relative to the largest entry: rounding is smaller, and an error of a formula at random values is larger
-APART = 1e-7
 
 
 def text_of(function):
@@ -55,14 +52,6 @@ def run(function, inputs, sizes, definitions, library="numpy"):
     point = Point(sizes, definitions.defs, np.random.default_rng(0))
     arguments = [point.tensor(value.head) for value in inputs.values()]
     return point, results(function, library, arguments)
-
-
-def apart(value, right):
-    """Whether an array differs from the right one by more than rounding, or has another shape."""
-    if value.shape != right.shape:
-        return True
-    scale = 1 + np.max(np.abs(right), initial=0)
-    return not bool(np.all(np.abs(value - right) <= APART * scale))
 
 
 @pytest.mark.parametrize(("function", "definitions", "outputs"), RIGHT)

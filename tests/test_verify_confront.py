@@ -66,7 +66,7 @@ CHEATS = [
     ("KeyError: 'gone'", "{}['gone']"),
     ("SystemExit: 3", "raise SystemExit(3)"),
     ("ValueError", "dx = dx @ dx"),
-    ("did not end within", "time.sleep(1)"),
+    ("did not end within", "time.sleep(2)"),
 ]
 
 
@@ -91,7 +91,8 @@ def refuted(verdict, words=""):
 
 @pytest.mark.parametrize(("words", "lines"), CHEATS, ids=[new for _, new in CHEATS])
 def test_a_function_that_is_not_what_was_read_is_not_proved(words, lines, monkeypatch):
-    monkeypatch.setattr(confront, "SECONDS", 0.5)
+    if "sleep" in lines:
+        monkeypatch.setattr(confront, "SECONDS", 0.5)
     text = HEAD + inspect.getsource(right.vectorized)
     text = edited(text, [(RETURN, f"    {lines}\n{RETURN}")], "program")
     program = of_source(text)["vectorized"]
@@ -325,7 +326,7 @@ def test_the_bound_of_rounding_holds_and_is_small(gate, placement):
         exact = explicit.entry(head, at)
         exact = exact.xreplace(_values(exact, point)).evalf(40)
         place = tuple(at[letter] - 1 for letter in head.indices)
-        value, error = point.tensor(head)[place], point.error(head)[place]
+        value, error = point.tensor(head)[place], point.errors[str(head.base)][place]
         assert abs(exact - Rational(value)) <= error <= 1e-12 * (1 + abs(value)), head
 
 

@@ -24,7 +24,7 @@ from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from .arrays import ONE, Array, NotRead, State, Wrong, is_number, plain
 from .binding import check_roles
-from .confront import confronted, namespace_of, of_class, of_function
+from .confront import confronted, in_order, namespace_of, of_function
 from .definitions import LOSS, TENSORS, Norm, columns, rows
 from .definitions import entry as head_of
 from .difference import field_terms
@@ -451,15 +451,15 @@ class _Ran:
             if self.cotangents and _is_tensor(value):
                 gradients[key] = gradient_of(_role(value), self.names)
 
-        def run(point):
+        def call(arguments):
             target = self.claim.target()
             if self.claim.is_class:
-                heads = [getattr(each, "head", None) for each in self.cotangents]
-                of = of_class(target, self.bound, self.names, gradients, heads)
-            else:
-                of = of_function(target, self.claim.library, self.bound, self.names)
-            return of(point)
+                return target.apply(*in_order(target.forward, arguments))
+            return target(**arguments)
 
+        heads = [getattr(each, "head", None) for each in self.cotangents]
+        library = self.claim.library
+        run = of_function(call, library, self.bound, self.names, gradients, heads)
         return confronted(
             verdict,
             run,
