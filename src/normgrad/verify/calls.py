@@ -40,6 +40,7 @@ from .values import (
     ROW,
     Condition,
     Dtype,
+    Flag,
     Index,
     Mask,
     NotRead,
@@ -330,6 +331,8 @@ class Calls(Expressions):
 
     def call_where(self, condition, x, y):
         """x where the condition holds, else y."""
+        if self.flag(condition):
+            raise Flag(self.flag(condition))
         if isinstance(condition, bool):
             chosen = x if condition else y
             return replace(chosen, axes=fit(x.axes, y.axes))

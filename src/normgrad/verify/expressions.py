@@ -162,7 +162,7 @@ class Expressions(Walker):
     def _unbound_in(self, e: Expr) -> set[str]:
         return {str(symbol) for symbol in e.free_symbols} & self.unbound
 
-    def _flag(self, value) -> str:
+    def flag(self, value) -> str:
         """The argument that a value is, where that is not bound."""
         e = value.e if isinstance(value, Index) and not value.axes else S.Zero
         return str(e) if e.is_Symbol and str(e) in self.unbound else ""
@@ -291,8 +291,8 @@ class Expressions(Walker):
 
     def decided(self, test) -> bool | None:
         """Whether a condition holds for every program, where that is known; None for one that depends on dtypes."""
-        if self._flag(test):
-            raise Flag(self._flag(test))
+        if self.flag(test):
+            raise Flag(self.flag(test))
         match test:
             case Undecided():
                 return None
@@ -352,7 +352,7 @@ class Expressions(Walker):
         operation = type(node.ops[0]).__name__
         left = self.evaluate(node.left, local)
         right = self.evaluate(node.comparators[0], local)
-        flag = self._flag(left) or self._flag(right)
+        flag = self.flag(left) or self.flag(right)
         match operation, left, right:
             case (_, Dtype(), _) | (_, _, Dtype()):
                 return Undecided()
@@ -521,11 +521,11 @@ class Expressions(Walker):
                 return Index(expand(a.e**b.e), axes)
         raise NotRead(f"the operation {operator} of integers")
 
-    @staticmethod
-    def whole_number(value) -> int:
+    def whole_number(self, value) -> int:
         """An integer that the text holds."""
         if not isinstance(value, Index) or not value.e.is_Integer:
-            raise NotRead("what needs to be a number in the text is none")
+            why = "what needs to be a number in the text is none"
+            raise self._needs(why, getattr(value, "e", S.Zero))
         return int(value.e)
 
     # tiles

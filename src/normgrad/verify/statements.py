@@ -61,7 +61,8 @@ class Reader(Calls):
                 given[name] = UNSEEN if differs or not seen else value
                 continue
             if promised in (ROWS, COLUMNS):
-                agrees = is_arithmetic(setting.value, self.source)
+                size = type(value) is int and value > 0 or value in (UNSEEN, WHOLE)
+                agrees = size and is_arithmetic(setting.value, self.source)
             elif promised is WHOLE:
                 agrees = value is WHOLE
             elif value is UNSEEN and isinstance(promised, bool):
