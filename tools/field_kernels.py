@@ -23,8 +23,8 @@ from pathlib import Path
 
 from normgrad.symbolic import Defs, tensor, total
 from normgrad.symbolic.symbols import j
-from normgrad.verify import M, N, Norm, norm, verify
-from normgrad.verify.__main__ import axes_of, parsed
+from normgrad.verify import M, N, Norm, verify
+from normgrad.verify.__main__ import axes_of, norm_of, parsed
 
 PACKAGES = {
     "liger-kernel": "0.8.5",
@@ -75,7 +75,7 @@ def row(case: dict, text: str) -> dict:
     against = case.get("norm", "sum of partial sums")
     definitions = partial_sums()
     if "norm" in case:
-        definitions = norm(**parsed(f"dict({against})"))
+        definitions = norm_of(against)
     verdict = verify(
         text,
         case["binding"],

@@ -1,4 +1,4 @@
-"""python -m normgrad.verify FILE --kernel NAME: a verdict on a kernel, by a binding that is given or proposed."""
+"""python -m normgrad.verify FILE --kernel NAME: a verdict on a kernel, by the binding that is given."""
 
 from __future__ import annotations
 
@@ -6,86 +6,119 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import api, binding, definitions
-from .proposal import propose
+from . import api, binding, definitions, proposal
+from .definitions import Norm
 from .source import source_of
+from .text import value_of
+from .values import NotRead
+from .verdict import IF_ZERO, NOT_READ, PROVED, REFUTED, WRONG, Verdict, refused
 
-NAMES = {
-    **{name: getattr(binding, name) for name in ("T", "Out", "InOut", *binding.WORDS)},
-    **{name: getattr(definitions, name) for name in ("M", "N", "eps", "OFFSET")},
-}
+VALUES = definitions.NUMBERS | {word: getattr(binding, word) for word in binding.WORDS}
+CALLS = {kind.__name__: kind for kind in (binding.T, binding.Out, binding.InOut)}
+USAGE = 2
+# of several kernels the first of these that one of them has
+CODES = {REFUTED: 1, WRONG: 1, NOT_READ: 3, IF_ZERO: 4, PROVED: 0}
+EPILOG = """exit status: 0 everything is proved; 1 a kernel is wrong in itself or refuted; 2 bad usage, which is also a
+missing binding, or a file that cannot be read; 3 a kernel is not read; 4 a kernel is proved if masked lanes hold 0,
+unless --allow is given. Of several kernels it is the worst, in the order 1, 3, 4, 0."""
 
 
 def written(bound) -> str:
     """A bound value as it is typed after --bind."""
-    for name, value in NAMES.items():
+    for name, value in VALUES.items():
         if value is bound:
             return name
     return repr(bound).replace("'", '"')
 
 
-def parsed(text: str):
+def parsed(text: str, argument: str = "text"):
     """A value that was typed: T("x"), N, WHOLE, a number, a flag or None."""
-    return eval(text, {"__builtins__": {}, "dict": dict}, NAMES)
+    return value_of(argument, text, VALUES, CALLS, words=True)
+
+
+def norm_of(text: str) -> Norm:
+    """The definitions that a text such as "center=True, bias=True" asks for."""
+    calls = {"norm": definitions.norm}
+    value = value_of("--norm", f"norm({text})", definitions.NUMBERS, calls, words=True)
+    if not isinstance(value, Norm):
+        raise ValueError(f"--norm: got {text!r}, needs the arguments of one norm")
+    return value
 
 
 def axes_of(text: str) -> tuple[str | int, ...]:
     """A grid that was typed, as "programs, column tiles" or "column tiles, 0"."""
     axes = [axis.strip() for axis in text.split(",")]
-    return tuple(int(axis) if axis.isdigit() else axis for axis in axes)
+    return tuple(int(axis) if axis.isdecimal() else axis for axis in axes)
 
 
 def main() -> int:
-    """Print the verdict; 0 where the kernel is proved, 1 where it is not, 2 where a binding is missing."""
+    """Print the verdicts, or a form where something is missing; the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m normgrad.verify", description=__doc__.partition(": ")[2]
+        prog="python -m normgrad.verify",
+        description=__doc__.partition(": ")[2],
+        epilog=EPILOG,
     )
     parser.add_argument("file", type=Path, help="a file with Triton kernels")
-    parser.add_argument("--kernel", help="the kernel's name")
+    parser.add_argument(
+        "--kernel",
+        action="append",
+        help="the kernel's name; several kernels have one binding and one grid",
+    )
     parser.add_argument(
         "--bind", action="append", default=[], metavar="NAME=VALUE", help='X=T("x")'
     )
     parser.add_argument("--grid", help='as "rows" or "programs, column tiles"')
     parser.add_argument(
         "--norm",
-        default="",
-        help="of normgrad.verify.norm; without it LayerNorm if an argument is named mean, "
-        "else RMSNorm",
+        help='of normgrad.verify.norm, as "center=True, bias=True"; "" is RMSNorm',
     )
     parser.add_argument(
-        "--as-proposed", action="store_true", help="use the binding that is proposed"
+        "--allow",
+        action="store_true",
+        help="exit with 0 for what is proved if masked lanes hold 0",
     )
     options = parser.parse_args()
     try:
         return answer(options)
-    except (NameError, OSError, SyntaxError, TypeError, ValueError) as reason:
-        parser.error(str(reason))
+    except NotRead as reason:
+        verdict = refused(reason)
+    except (OSError, SyntaxError, TypeError, ValueError) as reason:
+        parser.error(f"{options.file}: {reason}")
+    except Exception as reason:  # an exit status of 1 would say that a kernel is wrong
+        why = f"not followed: {type(reason).__name__}: {reason}"
+        verdict = Verdict(NOT_READ, why=why)
+    print(verdict)
+    return CODES[NOT_READ]
 
 
 def answer(options: argparse.Namespace) -> int:
-    """Print the verdict, or a binding that may be meant; the exit status."""
-    source, kernel = source_of(options.file, options.kernel)
-    bound, grid = propose(source, kernel) if options.as_proposed else ({}, ())
+    """Print the verdicts, or the form; the exit status."""
+    kernels = options.kernel or [None]
+    if not options.bind or options.grid is None or options.norm is None:
+        for kernel in kernels:
+            print(proposal.form(*source_of(options.file, kernel), written))
+        return USAGE
+    bound = {}
     for text in options.bind:
-        name, _, value = text.partition("=")
-        bound[name] = parsed(value)
-    if options.grid:
-        grid = axes_of(options.grid)
-    if not bound or not grid:
-        bound, grid = propose(source, kernel)
-        print("no binding was given; by the names of the arguments it may be")
-        for name, value in bound.items():
-            print(f"  --bind '{name}={written(value)}'")
-        print(f"  --grid '{', '.join(grid)}'")
-        print("Correct it and give it, or take it as it is with --as-proposed.")
-        return 2
-    centred = any("mean" in name.lower() for name in bound)
-    text = options.norm or f"center={centred}, bias={centred}"
-    operator = definitions.norm(**parsed(f"dict({text})"))
-    verdict = api.verify(options.file, bound, grid, operator, kernel=kernel)
-    print(verdict)
-    print(f"  checked against normgrad.verify.norm({text}); --norm gives another")
-    return 0 if verdict else 1
+        name, _, value = (part.strip() for part in text.partition("="))
+        if name in bound:
+            raise ValueError(f"--bind: got {name} twice, needs it once")
+        if value == proposal.UNKNOWN:
+            raise ValueError(f"--bind: got {text}, needs a value: {proposal.CHOICES}")
+        bound[name] = parsed(value, f"--bind {name}")
+    operator, grid = norm_of(options.norm), axes_of(options.grid)
+    verdicts = [
+        api.verify(options.file, bound, grid, operator, kernel=kernel)
+        for kernel in kernels
+    ]
+    for verdict in verdicts:
+        print(verdict)
+        print(f"  checked against normgrad.verify.norm({options.norm})")
+    codes = {CODES[verdict.kind] for verdict in verdicts}
+    if options.allow:
+        codes -= {CODES[IF_ZERO]}
+    worst = [code for code in CODES.values() if code in codes]
+    return worst[0] if worst else CODES[PROVED]
 
 
 if __name__ == "__main__":

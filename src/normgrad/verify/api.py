@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import NoneType
 
 from sympy import S, evaluate, nan
 
@@ -11,12 +12,19 @@ from ..symbolic.patience import limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, i, j
 from .arrays import BEFORE
-from .binding import Launch, outputs_of
-from .definitions import Norm
+from .binding import (
+    Launch,
+    check_arguments,
+    check_definitions,
+    outputs_of,
+    resolved,
+)
+from .definitions import LETTERS, Norm, no_tensor
 from .domain import conditions
 from .functions import followed
 from .source import Source, source_of
-from .statements import Reader
+from .statements import Reader, parameters
+from .text import check_seconds, check_type
 from .values import Flag, NotRead, Unknown
 from .verdict import (
     IF_ZERO,
@@ -68,16 +76,23 @@ def verify(
     Raises:   ValueError for a binding that fits neither the kernel nor the definitions
     """
     if not isinstance(grid, str | int | tuple | list):
-        raise ValueError(f"grid: got {grid!r}, needs its axes, as 'rows'")
+        raise TypeError(f"grid: got {grid!r}, needs its axes, as 'rows'")
     grid = (grid,) if isinstance(grid, str | int) else tuple(grid)
-    launch = Launch(dict(binding), grid, dict(helpers or {}), zero)
+    helpers = {} if helpers is None else helpers
+    check_arguments(binding)
+    check_definitions(definitions)
+    binding, definitions, where = resolved(binding, definitions)
+    launch = Launch(binding, grid, helpers, zero)
     outputs_of(binding, definitions)
+    check_type("kernel", kernel, str, NoneType)
+    check_seconds(seconds)
     try:
         source, name = source_of(program, kernel)
     except NotRead as reason:
         return refused(reason)
     with evaluate(True):
-        return _both_ways(source, name, launch, definitions, seconds, FLAGS)
+        verdict = _both_ways(source, name, launch, definitions, seconds, FLAGS)
+    return with_conditions(verdict, where)
 
 
 def _both_ways(source, name, launch, definitions, seconds, flags):
@@ -134,6 +149,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     memory = reader.memory
     try:
         reader.check_binding(kernel)
+        launch.check_strides(parameters(source.function(kernel))[0])
         with followed():
             held = reader.read(kernel)
         reader.check_binding(kernel)
@@ -201,7 +217,10 @@ def _largest(taken, definitions):
                 names[head.base] = name.base
                 break
         else:
-            raise NotRead(f"the largest of {lettered(e)[0]}, which no definition is")
+            raise NotRead(
+                f"the largest of {lettered(e)[0]}, which no definition is: definitions "
+                "need it in their largest"
+            )
     return names
 
 
@@ -211,14 +230,26 @@ def compared(name, bound, stored, definitions, seconds) -> Verdict:
     Args:  name, bound: of the argument; stored: what it holds in the end, in i and j
     """
     head = definitions.outputs[bound.after]
-    indices = {str(index) for index in getattr(head, "indices", ())}
+    indices = {str(letter) for letter in LETTERS.values() if head.has(letter)}
     if indices != set(bound.letters) - {"p"}:
-        why = f"{name} is bound as [{', '.join(bound.letters)}], and {head} is not"
+        why = f"{name} is bound as [{', '.join(bound.letters)}], and {head} is not: its index is "
+        why += f'"{", ".join(sorted(indices))}"'
         return Verdict(NOT_READ, why=why)
     claim = f"{name} = {head}"
     if "p" in bound.letters:
         claim = f"the sum of the rows of {claim}"
-    return compare(stored, head, definitions.defs, claim, seconds)
+    verdict = compare(stored, head, definitions.defs, claim, seconds)
+    undefined = definitions.undefined(stored)
+    if verdict.kind == REFUTED and undefined:
+        why = no_tensor(undefined)
+        return replace(verdict, kind=NOT_READ, counterexample=None, why=why)
+    return verdict
+
+
+def with_conditions(verdict: Verdict, where: list[str]) -> Verdict:
+    """A verdict whose claim says where what is bound as an expression has a value."""
+    claim = ", ".join([verdict.claim, *[f"where {words}" for words in where]])
+    return replace(verdict, claim=claim)
 
 
 def _without_choice(verdict, stored, unbound):
@@ -230,7 +261,7 @@ def _without_choice(verdict, stored, unbound):
     words = f"what is stored depends on {', '.join(sorted(names))}"
     kind, why = WRONG, f"{words}, which the launcher chooses"
     if names & unbound:
-        kind, why = NOT_READ, f"{words}, and not all of these are bound"
+        kind, why = NOT_READ, f"{words}: bind {', '.join(sorted(names & unbound))}"
     return replace(verdict, kind=kind, counterexample=None, why=why)
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from types import NoneType
 from typing import Any
 
-from sympy import Expr, Integer, S, Symbol, symbols, sympify
+from sympy import Expr, IndexedBase, Integer, S, Symbol, symbols, sympify
 
-from ..symbolic.symbols import M, N, eps
-from .definitions import TENSORS, Norm
+from ..symbolic.symbols import M, eps
+from .definitions import LETTERS, NUMBERS, TENSORS, Norm, entry
+from .text import check_type, tree_of, value_of
 
 
 class _Word(str):
@@ -26,15 +30,25 @@ PROGRAM = _Word("the number of this program")
 LIMIT = _Word("the largest number of the sums' dtype")
 WORDS = ("WHOLE", "COLUMNS", "ROWS", "CHUNK", "PROGRAM_COUNT", "FLOAT")
 BLOCKS = (WHOLE, COLUMNS, ROWS)
+SIZED = (*BLOCKS, CHUNK)
 AXES = ("rows", "row tiles", "column tiles", "programs")
 INDICES = (("i", "j"), ("i",), ("j",), ("p", "j"), ("p",), ())
+
+
+def check_stride(argument: str, value: Any) -> None:
+    """TypeError for what is no stride: a whole number, an expression, or the name of the argument that holds it."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    name = isinstance(value, str) and value.isidentifier()
+    if not (whole or name or isinstance(value, Expr)):
+        needs = "a whole number, a symbol or an argument's name"
+        raise TypeError(f"{argument}: got {value!r}, needs {needs}")
 
 
 @dataclass(frozen=True, repr=False)
 class T:
     """A pointer to a tensor that the kernel reads.
 
-    Args:    name: in the definitions, such as "x", or the tensor itself
+    Args:    name: in the definitions, such as "x"; an expression of theirs, such as "1/rstd"; or the tensor itself
              index: "i, j", "i", "j", "" for a number, or with a row for each program "p, j" or "p"; None for the
              definitions' own
              stride: from row to row, or from entry to entry of "i": a number, a symbol, or the name of the argument
@@ -42,7 +56,7 @@ class T:
              column_stride: likewise, from column to column
              heads: (rows of each token, the stride from one to the next), where stride leads from token to token
              start: how far from the pointer the first entry is
-    Raises:  ValueError for an index of another kind
+    Raises:  ValueError for an index of another kind, TypeError for an argument of another type
     """
 
     name: str | Expr
@@ -53,6 +67,16 @@ class T:
     start: str | int | Expr = 0
 
     def __post_init__(self):
+        check_type("name", self.name, str, Expr)
+        check_type("index", self.index, str, NoneType)
+        check_type("heads", self.heads, tuple, NoneType)
+        check_stride("stride", 0 if self.stride is None else self.stride)
+        check_stride("column_stride", self.column_stride)
+        check_stride("start", self.start)
+        for value in self.heads or ():
+            check_stride("heads", value)
+        if self.name == "":
+            raise ValueError("name: got '', needs a tensor's name, as \"x\"")
         if self.index is None and str(self.name) not in TENSORS:
             message = f'{self.name}: got no index, needs one such as "i, j"'
             raise ValueError(f"{message}; the definitions have no such tensor")
@@ -65,10 +89,11 @@ class T:
         """The letters of the index."""
         if self.index is not None:
             return tuple(letter for letter in self.index.replace(",", " ").split())
-        return tuple({M: "i", N: "j"}[size] for size in TENSORS[self.name].shape)
+        return tuple(str(LETTERS[size]) for size in TENSORS[str(self.name)].shape)
 
     def __repr__(self):
-        parts = [repr(self.name)]
+        is_tensor = isinstance(self.name, IndexedBase)
+        parts = [repr(self.name if is_tensor else str(self.name))]
         if self.index is not None:
             parts.append(repr(self.index))
         for part in fields(self)[2:]:
@@ -98,6 +123,12 @@ class Filled:
     shape: tuple
     value: Expr | int = 0
 
+    def __post_init__(self):
+        check_type("shape", self.shape, tuple)
+        for size in self.shape:
+            check_type("shape: a size", size, int, Expr)
+        check_type("value", self.value, int, float, Expr)
+
 
 class Out(T):
     """A pointer to memory that holds nothing before, and afterwards the output of that name; else as T."""
@@ -115,6 +146,10 @@ class InOut(T):
     """A pointer to a tensor that the kernel overwrites; then: the output that it is to hold afterwards; else as T."""
 
     then: str = ""
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_type("then", self.then, str)
 
     @property
     def after(self):
@@ -135,11 +170,17 @@ def check_roles(roles: Mapping[str, Any]) -> None:
         names[role] = name
 
 
-def outputs_of(binding: Mapping, definitions: Norm) -> dict[str, T]:
-    """{argument: the Out or InOut that it is}; ValueError where there is none, or one that is not defined."""
+def check_definitions(definitions: Any) -> None:
+    """TypeError for what is no Norm."""
     if not isinstance(definitions, Norm):
         got = type(definitions).__name__
-        raise ValueError(f"definitions: got {got}, needs a Norm, as norm() makes one")
+        raise TypeError(f"definitions: got {got}, needs a Norm, as norm() makes one")
+
+
+def outputs_of(binding: Mapping, definitions: Norm) -> dict[str, T]:
+    """{argument: the Out or InOut that it is}; ValueError where there is none, or one that is not defined."""
+    check_arguments(binding)
+    check_definitions(definitions)
     outputs = {n: b for n, b in binding.items() if isinstance(b, T) and b.after}
     check_roles({n: b.before for n, b in binding.items() if isinstance(b, T)})
     check_roles({n: b for n, b in binding.items() if b == eps})
@@ -150,6 +191,37 @@ def outputs_of(binding: Mapping, definitions: Norm) -> dict[str, T]:
     if not outputs:
         raise ValueError("binding: got no Out or InOut, needs at least one output")
     return outputs
+
+
+def resolved(binding: Mapping, definitions: Norm) -> tuple[dict, Norm, list[str]]:
+    """(binding, definitions, conditions in words) with what is bound as an expression of the definitions, as "1/rstd".
+
+    Raises:  ValueError for an expression that the definitions lack a tensor of, or whose letters the index has not
+    """
+    arguments, outputs, where = dict(binding), dict(definitions.outputs), []
+    tensors = {name: entry(name) for name in TENSORS} | definitions.tensors
+    for argument, bound in binding.items():
+        if not isinstance(bound, T) or isinstance(bound.name, IndexedBase):
+            continue
+        e, is_name = bound.name, str(bound.name).isidentifier()
+        if is_name:
+            e = tensors.get(str(e))
+        elif isinstance(e, str):
+            e = value_of(argument, e, definitions.tensors | NUMBERS)
+        if e is None or is_name and bound.before is None:
+            continue
+        letters = {str(letter) for letter in LETTERS.values() if e.has(letter)}
+        if letters != set(bound.letters):
+            got = f"{bound.name} has the index [{', '.join(sorted(letters))}]"
+            needs = f"[{', '.join(bound.letters)}]"
+            raise ValueError(f"{argument}: {got}, and is bound as {needs}")
+        if is_name:
+            continue
+        where += definitions.where_defined(argument, e)
+        arguments[argument] = replace(bound, name=e)
+        if bound.after == bound.name:
+            outputs[e] = e
+    return arguments, replace(definitions, outputs=outputs), where
 
 
 PIDS = tuple(Symbol(f"program_{a}", integer=True, nonnegative=True) for a in range(3))
@@ -166,6 +238,30 @@ def letter(name: str) -> Symbol:
     return Symbol(name, integer=True, positive=True)
 
 
+def check_arguments(binding: Any) -> None:
+    """TypeError for a binding that is no mapping of names to what arguments can be, ValueError for nan and infinity."""
+    check_type("binding", binding, Mapping)
+    for name, value in binding.items():
+        check_type("binding: a name", name, str)
+        kinds = (T, Filled, Expr, int, float, str)
+        if value is not None and not isinstance(value, kinds):
+            needs = "T, Out or InOut, a size, number, flag, word or None"
+            got = f"{type(value).__name__} for {name}"
+            raise TypeError(f"binding: got {got}, needs {needs}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"binding: got {value} for {name}, needs a finite number")
+
+
+def check_helpers(helpers: Any) -> None:
+    """TypeError or ValueError for helpers that are not {"function(a, b)": "an expression"}."""
+    check_type("helpers", helpers, Mapping)
+    for call, text in helpers.items():
+        check_type("helpers: a name", call, str)
+        if not re.fullmatch(r"[^\W\d]\w*(\([\w, ]*\))?", call):
+            raise ValueError(f'helpers: got {call!r}, needs "function(a, b)"')
+        tree_of(f"helpers: {call}", text)
+
+
 @dataclass(frozen=True)
 class Launch:
     """The binding of a kernel's arguments, and its grid.
@@ -176,7 +272,7 @@ class Launch:
              (symbol, size)
              helpers: {"function(a, b)": what it returns, as text}, taken for granted
              zero: whether what the kernel compares with 0 is 0
-    Raises:  ValueError for what is none of these, and for two blocks of one kind
+    Raises:  ValueError for what is none of these, and for two blocks of one kind; TypeError for another type
     """
 
     arguments: Mapping[str, Any]
@@ -185,8 +281,15 @@ class Launch:
     zero: bool = False
 
     def __post_init__(self):
+        check_arguments(self.arguments)
+        check_helpers(self.helpers)
+        check_type("zero", self.zero, bool)
         for axis in self.grid:
-            if axis not in AXES and not isinstance(axis, int | tuple):
+            number = isinstance(axis, int) and not isinstance(axis, bool)
+            share = isinstance(axis, tuple) and len(axis) == 2
+            if share:
+                share = all(isinstance(part, Expr) for part in axis)
+            if not (number and axis >= 0 or share or axis in AXES):
                 raise ValueError(f"grid: got {axis!r}, needs numbers or one of {AXES}")
         if not 1 <= len(self.grid) <= 3:
             raise ValueError(f"grid: got {len(self.grid)} axes, needs 1 to 3")
@@ -194,6 +297,22 @@ class Launch:
         if len(set(kinds)) < len(kinds) or WHOLE in kinds and COLUMNS in kinds:
             words = "needs at most one block of rows and one of columns"
             raise ValueError(f"binding: got {sorted(kinds)}, {words}")
+
+    def check_strides(self, names: list[str]) -> None:
+        """ValueError for a stride by a name that the kernel has no argument of."""
+        for argument, bound in self.arguments.items():
+            if not isinstance(bound, T):
+                continue
+            strides = (bound.stride, bound.column_stride, bound.start)
+            for value in (*strides, *(bound.heads or ())):
+                if isinstance(value, str) and value not in names:
+                    needs = f"needs an argument of the kernel: {', '.join(names)}"
+                    raise ValueError(f"{argument}: got the stride {value!r}, {needs}")
+                number = self.arguments.get(value) if isinstance(value, str) else None
+                text = isinstance(number, str) and number not in SIZED
+                if text or isinstance(number, T | Filled | bool):
+                    got = f"{argument}: got the stride {value}, bound as {number!r}"
+                    raise ValueError(f"{got}, needs one that is a whole number")
 
     def block(self, *kinds: str) -> Symbol | None:
         """The symbol of the block of one of these kinds."""
@@ -241,10 +360,11 @@ class Launch:
 
     def stride(self, value) -> Expr:
         """A stride of a T as an expression."""
-        if isinstance(value, str):
-            bound = self.arguments.get(value)
-            return letter(value) if bound is None else sympify(bound)
-        return sympify(value)
+        if not isinstance(value, str):
+            return sympify(value)
+        bound = self.arguments.get(value)
+        no_number = bound is None or isinstance(bound, str)
+        return letter(value) if no_number else sympify(bound)
 
     @property
     def meanings(self) -> dict[str, tuple[list[str], str]]:

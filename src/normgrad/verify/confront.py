@@ -16,11 +16,11 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Symbol
+from sympy import Expr, Indexed
 
 from ..dtypes import NAMES, unit_roundoff
 from ..symbolic.definitions import Defs
-from ..symbolic.symbols import M, N
+from ..symbolic.symbols import M, N, i, j, p
 from ..tolerance import LARGEST, SAFETY
 from .arrays import BEFORE, State
 from .binding import FLOAT, LIMIT, PROGRAM, PROGRAM_COUNT, PROGRAMS, Filled, T
@@ -35,6 +35,7 @@ SIZES = ((2, 3), (1, 4), (4, 1), (5, 2), (7, 6))
 SEED = 20261128
 SECONDS = 20
 REFUTED_BY_RUN = "the reading proves it and a run refutes it: please report"
+INDEX = {"i": i, "j": j, "p": p}
 SIZE_OF = {"i": M, "j": N, "p": PROGRAMS[0]}
 # {name: the values of an output}
 Results = Mapping[str, Any]
@@ -131,10 +132,11 @@ def _compare(point, clock, steps, verdict, heads):
             head = heads[name]
             needed = point.tensor(head)
             if name not in bounds:
-                bounds[name] = point.errors[str(getattr(head, "base", head))]
+                base = head.base if isinstance(head, Indexed) else head
+                bounds[name] = point.errors[str(base)]
                 stored = getattr(verdict.outputs.get(name), "stored", None)
                 if stored is not None:
-                    letters = getattr(head, "indices", ())
+                    letters = [letter for letter in (i, j) if head.has(letter)]
                     bounds[name] = bounds[name] + point.bounded(stored, letters)[1]
             _compare_entries(name, words, got, needed, SAFETY * bounds[name])
 
@@ -323,7 +325,7 @@ def _loop_argument(point, bound):
             sizes = [SIZE_OF[letter] for letter in letters]
             if before is None:
                 return np.full(point.shape(sizes), np.nan)
-            indices = zip(sizes, map(Symbol, letters), strict=True)
+            indices = zip(sizes, [INDEX[letter] for letter in letters], strict=True)
             return np.array(point.tensor(entry_of(before, list(indices))))
         case Filled(shape, value):
             lengths = [int(point.sizes.get(size, size)) for size in shape]

@@ -10,16 +10,33 @@ A test proves once that each formula named as a gradient is the derivative of th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-from sympy import Expr, Indexed, IndexedBase, Max, S, Symbol, sqrt, sympify
+from sympy import (
+    Abs,
+    Expr,
+    Heaviside,
+    Indexed,
+    IndexedBase,
+    Max,
+    Min,
+    Ne,
+    S,
+    Symbol,
+    sqrt,
+    sympify,
+)
 
 from ..prove.claim import in_kernel_terms
+from ..symbolic.conditions import side_conditions
 from ..symbolic.definitions import Defs
 from ..symbolic.elementary import sigmoid
 from ..symbolic.notation import tensor, total
+from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j, over_all
+from .text import check_type
 
 # A constant added to the weight of which nothing is known but that it is not 0.
 OFFSET = Symbol("weight_offset", real=True, nonzero=True)
@@ -32,6 +49,10 @@ TENSORS = {name: tensor(name, M, N) for name in MATRICES.split()}
 TENSORS |= {name: tensor(name, N) for name in VECTORS.split()}
 TENSORS |= {name: tensor(name, M) for name in ("mean", "rstd", "c1", "c2")}
 LOSS = tensor("L")
+INPUTS = {"x", "residual", "weight", "bias", "gate", "dy", "dresidual_out"}
+LETTERS = {M: i, N: j}
+# what an expression of the definitions may hold besides their tensors
+NUMBERS = {"eps": eps, "M": M, "N": N, "OFFSET": OFFSET}
 # {gate: (f, its derivative)}
 GATES = {
     "none": (lambda t: S.One, lambda t: S.Zero),
@@ -57,6 +78,13 @@ class Norm:
     outputs: dict[str, Indexed]
     largest: dict[Indexed, Expr] = field(default_factory=dict)
 
+    def __post_init__(self):
+        check_type("defs", self.defs, Defs)
+        check_type("outputs", self.outputs, Mapping)
+        if not self.outputs:
+            raise ValueError("outputs: got none, needs at least one")
+        check_type("largest", self.largest, Mapping)
+
     @classmethod
     def of(cls, **outputs: IndexedBase) -> Norm:
         """The definitions of outputs by name, each made by `define` of normgrad.prove: Norm.of(dx=dx, dw=dw).
@@ -70,6 +98,49 @@ class Norm:
             defs[_as_bound(head)] = _as_bound(formula)
         return cls(defs, {name: _as_bound(head) for name, head in heads.items()})
 
+    @property
+    def tensors(self) -> dict[str, Expr]:
+        """{name: its entry at row i and column j} of every tensor in the definitions."""
+        lines = [e for line in self.defs for e in line]
+        bases = set().union(*[e.atoms(IndexedBase) for e in lines])
+        tensors = {}
+        for base in sorted(bases, key=str):
+            shape = base.shape or ()
+            if shape and set(shape) <= LETTERS.keys():
+                tensors[str(base)] = base[tuple(LETTERS[size] for size in shape)]
+        return tensors
+
+    def undefined(self, e: Expr) -> str:
+        """The name of a tensor in an expression that is no input and no tensor of the definitions; "" for none.
+
+        A program that reads such a tensor may be right or wrong: what the tensor holds decides. Without this a right
+        backward that saves rms is refuted by numbers that rms cannot have.
+        """
+        known = self.tensors.keys() | INPUTS
+        names = {str(base) for base in e.atoms(IndexedBase)} - known
+        return min(names, default="")
+
+    def where_defined(self, argument: str, e: Expr) -> list[str]:
+        """Where an expression of the definitions has a value, in words.
+
+        Args:    argument: that is bound to it, for the errors
+        Raises:  ValueError where it has none in more than single points
+        """
+        conditions = side_conditions([e], self.defs)
+        jumps = (Abs, Heaviside, Max, Min)  # these may be 0 in more than single points
+        if any(not isinstance(c, Ne) or c.has(*jumps) for c in conditions):
+            words = ", ".join(map(str, lettered(*conditions)))
+            raise ValueError(
+                f"{argument}: got {lettered(e)[0]}, needs a value everywhere; it has one where {words}"
+            )
+        return [f"{lettered(ne.lhs)[0]} is not 0" for ne in conditions]
+
+
+def no_tensor(name: str) -> str:
+    """Why nothing is said of a program that reads a tensor of a name that nothing defines."""
+    function, kernel = f'{name}="1/rstd[:, None]"', f'{name}=T("1/rstd", "i")'
+    return f"{name} is no tensor of the definitions; say what it is, as {function}, or of a kernel as {kernel}"
+
 
 def _as_bound(e):
     bases = {
@@ -81,7 +152,7 @@ def _as_bound(e):
 def entry(name: str) -> Indexed:
     """A tensor's entry at row i and column j, as x[i, j], weight[j] or rstd[i]."""
     base = TENSORS[name]
-    return base[tuple({M: i, N: j}[size] for size in base.shape)]
+    return base[tuple(LETTERS[size] for size in base.shape)]
 
 
 at = SimpleNamespace(**{name: entry(name) for name in TENSORS})
@@ -152,8 +223,20 @@ def norm(
               weight_offset: what is added to the weight; gate: "none", "scale" (1 + g), "sigmoid" or "swish"
               dresidual_out: whether x + residual has a gradient of its own
     Returns:  Norm with the outputs y, residual_out, mean, rstd, dx, dresidual, dw, db, dgate
-    Raises:   ValueError for a word that is none of these
+    Raises:   ValueError for a word that is none of these, TypeError for what is no flag or no number
     """
+    flags = {
+        "center": center,
+        "residual": residual,
+        "weight": weight,
+        "bias": bias,
+        "dresidual_out": dresidual_out,
+    }
+    for argument, value in flags.items():
+        check_type(argument, value, bool)
+    if not isinstance(weight_offset, int | Expr) or isinstance(weight_offset, bool):
+        got = f"weight_offset: got {weight_offset!r}"
+        raise TypeError(f"{got}, needs a whole number, OFFSET or an expression")
     for argument, value, words in (
         ("reduce", reduce, ("mean", "sum")),
         ("placement", placement, PLACEMENTS),

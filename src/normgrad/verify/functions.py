@@ -27,6 +27,7 @@ from .arrays import (
     state,
     tracing,
 )
+from .definitions import LETTERS
 from .interpreter import (
     BACKWARD,
     Function,
@@ -37,6 +38,7 @@ from .interpreter import (
     results_of,
 )
 from .library import FLOATS
+from .text import module_of
 
 
 @dataclass
@@ -70,7 +72,8 @@ class Trace:
 class Input:
     """What an argument is.
 
-    Args:  head: its tensor or scalar, as x[i, j]; shape: in 1, M and N
+    Args:  head: its tensor or scalar, as x[i, j]; or an expression, as 1/rstd[i], whose conditions the trace notes
+           shape: in 1, M and N
     """
 
     head: Expr
@@ -79,10 +82,12 @@ class Input:
     def value(self) -> Array | Scalar:
         """The argument of a trace."""
         if not isinstance(self.head, Indexed):
+            state().domain.append(self.head)
+        if not self.shape:
             return Scalar(self.head, "float")
         axes = zip(self.shape, reversed(AXES[: len(self.shape)]), strict=True)
-        letters = tuple(letter for size, letter in axes if size != 1)
-        own = self.head.base[letters]
+        letters = {LETTERS[size]: letter for size, letter in axes if size != 1}
+        own = self.head.xreplace(letters)
         return array(self.shape, own, state().library, state().dtype)
 
 
@@ -96,6 +101,8 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
         kinds = Function | FunctionClass
         functions = [key for key, value in names.items() if isinstance(value, kinds)]
         name = name or next(reversed(functions), "")
+        if not functions:
+            raise ValueError("program: got a text without functions, needs one")
         if name not in functions:
             raise ValueError(
                 f"name: got {name!r}, needs a function of the text: {functions}"
@@ -116,7 +123,7 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
 def library_of(program: Any) -> str:
     """ "torch" for an autograd Function and for what names torch, else "numpy"."""
     if isinstance(program, str):
-        nodes = ast.walk(ast.parse(program))
+        nodes = ast.walk(module_of(program))
         imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
         words = re.findall(r"\w+", " ".join(map(ast.unparse, imports)))
         return "torch" if "torch" in words else "numpy"
@@ -168,7 +175,9 @@ def trace(
             traces.append(_traced(program, inputs, cotangents, name, flags))
     texts = list(map(_as_text, traces))
     if any(text != texts[0] for text in texts):
-        raise NotRead("another formula for another dtype")
+        raise NotRead(
+            "another formula for another dtype: a branch on a dtype may change digits only"
+        )
     return traces[0]
 
 
@@ -184,10 +193,14 @@ def _as_text(traced):
 def _traced(program, inputs, cotangents, name, flags):
     reader = Reader(symbols=not any(_is_eps(value) for value in inputs.values()))
     target = target_of(reader, program, name)
-    values = {
-        key: value.value() if isinstance(value, Input) else reader.admit(value)
-        for key, value in inputs.items()
-    }
+    values = {}
+    for key, value in inputs.items():
+        try:
+            is_input = isinstance(value, Input)
+            values[key] = value.value() if is_input else reader.admit(value)
+        except NotRead as reason:
+            words = "a tensor's name, a number, a flag or None"
+            raise NotRead(f"{key}: {reason}; needs {words}") from None
     if isinstance(target, FunctionClass):
         return _of_class(reader, target, values, cotangents, flags)
     outputs = reader.call(target, [], values)
@@ -279,7 +292,7 @@ def parameters_of(program: Any, name: str = "") -> tuple[list[str], list[str], b
         first = int("setup_context" not in target.methods)
     arguments = function.node.args
     if arguments.vararg or arguments.kwarg:
-        raise NotRead("a function with * in its parameters")
+        raise NotRead("a function with * in its parameters: name each of them")
     names = function.parameters[first:]
     if not is_class:
         names += [argument.arg for argument in arguments.kwonlyargs]

@@ -60,6 +60,7 @@ from .library import (
 from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
 from .syntax import Returned, Walker, bound_arguments, defaults_of, positional
+from .text import module_of
 from .values import Limit
 
 DEEPEST = 40
@@ -385,7 +386,7 @@ class Reader(Walker):
     def module(self, text: str) -> Globals:
         """The names that a module's text defines."""
         self.phase = MODULE
-        tree = ast.parse(text)
+        tree = module_of(text)
         names = Globals(None, local_names(tree.body) | {"__name__"}, self)
         names.names["__name__"] = "program"
         self.execute(tree.body, names)

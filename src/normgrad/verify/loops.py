@@ -16,7 +16,7 @@ from types import FunctionType
 from sympy import Expr, Integer, evaluate, sympify
 
 from ..symbolic.symbols import i, j
-from .api import compared
+from .api import compared, with_conditions
 from .arrays import (
     AXES,
     BEFORE,
@@ -32,16 +32,27 @@ from .arrays import (
     state,
     tracing,
 )
-from .binding import FLOAT, LIMIT, PROGRAM_COUNT, Filled, T, outputs_of
+from .binding import (
+    FLOAT,
+    LIMIT,
+    PROGRAM_COUNT,
+    Filled,
+    T,
+    check_arguments,
+    check_definitions,
+    outputs_of,
+    resolved,
+)
 from .binding import PROGRAM as OWN
 from .confront import SIZE_OF, confronted, of_loops
 from .definitions import Norm
 from .functions import entry, followed
-from .interpreter import Reader
+from .interpreter import Function, Reader
 from .library import Known
 from .memory import entry_of
 from .programs import REAL, noted
 from .python_source import definition
+from .text import check_seconds, check_type
 from .values import Limit
 from .verdict import WRONG, Verdict, refused
 
@@ -232,6 +243,11 @@ def verify_loops(
     Returns:  Verdict, with one for each output
     Raises:   ValueError for a binding that fits neither the function nor the definitions
     """
+    check_arguments(binding)
+    check_definitions(definitions)
+    check_type("zero", zero, bool)
+    check_seconds(seconds)
+    binding, definitions, where = resolved(binding, definitions)
     outputs = outputs_of(binding, definitions)
     reader = LoopReader()
     with tracing("numpy", "float64") as trace, evaluate(True):
@@ -241,6 +257,9 @@ def verify_loops(
         try:
             with followed():
                 target = reader.admit(program)
+            if not isinstance(target, Function):
+                got = f"program: got {type(program).__name__}"
+                raise TypeError(f"{got}, needs a function in loops")
             values = _arguments(target.parameters, binding)
             with followed():
                 reader.call(target, [], values)
@@ -262,7 +281,7 @@ def verify_loops(
         ran = of_loops(program, binding, outputs, trace.words)
         heads = {name: definitions.outputs[outputs[name].after] for name in outputs}
         verdict = confronted(verdict, ran, definitions.defs, heads, trace)
-    return verdict
+    return with_conditions(verdict, where)
 
 
 def _compared(name, value, bound, definitions, seconds):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from sympy import Expr, S, Symbol, expand, nan
+from sympy import Expr, IndexedBase, S, Symbol, expand, nan
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor, total
 from ..symbolic.symbols import M, N, i, j
 from .binding import AXES, PIDS, Launch, Out, T
+from .definitions import LETTERS
 from .places import FLOOR, LEAST, Places, least
 from .values import (
     Mask,
@@ -29,10 +30,12 @@ HERE = {"i": i, "j": j}
 
 
 def entry_of(name: str | Expr, indices: list[tuple[Expr, Expr]]) -> Expr:
-    """An entry of a tensor, given by name or itself.
+    """An entry of a tensor, given by name, by what its entry at row i and column j is, or itself.
 
     Args:  indices: (the size of an axis, the index along it)
     """
+    if isinstance(name, Expr) and not isinstance(name, IndexedBase):
+        return name.xreplace({LETTERS[size]: index for size, index in indices})
     held = name
     if isinstance(name, str):
         held = tensor(name, *[size for size, _ in indices])

@@ -15,7 +15,7 @@ from ..dtypes import unit_roundoff
 from ..symbolic.calculus import free_letters, resolve
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import Local, Partial
-from ..symbolic.symbols import M, N, i, p
+from ..symbolic.symbols import M, N, i, j, p
 from ..tolerance import ELEMENTWISE
 
 FUNCTIONS = {"sigmoid": lambda t: 1 / (1 + np.exp(-t))}
@@ -45,7 +45,11 @@ class Point:
         return tuple(int(self.sizes.get(size, 1)) for size in sizes)
 
     def tensor(self, head: Expr) -> np.ndarray | float:
-        """A tensor's entries, or a scalar's value: those of a name that is defined are worked out."""
+        """The entries of a tensor or an expression, or the value of a scalar; what is defined is worked out."""
+        if not isinstance(head, Indexed) and not head.is_Symbol:
+            letters = [letter for letter in (i, j) if head.has(letter)]
+            value, self.errors[str(head)] = self.bounded(head, letters)
+            return value
         name = str(getattr(head, "base", head))
         if name not in self.values:
             self.errors[name] = 0.0

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
+from types import FunctionType, NoneType
 from typing import Any
 
 from sympy import Expr, Indexed, Ne, S, Symbol, default_sort_key, evaluate
@@ -25,7 +26,17 @@ from ..symbolic.symbols import M, N, eps, i, j
 from .arrays import ONE, Array, NotRead, State, Wrong, is_number, plain
 from .binding import check_roles
 from .confront import confronted, in_order, namespace_of, of_function
-from .definitions import LOSS, TENSORS, Norm, columns, rows
+from .definitions import (
+    LETTERS,
+    LOSS,
+    NUMBERS,
+    TENSORS,
+    Norm,
+    columns,
+    no_tensor,
+    norm,
+    rows,
+)
 from .definitions import entry as head_of
 from .difference import field_terms
 from .functions import (
@@ -36,6 +47,7 @@ from .functions import (
     parameters_of,
     trace,
 )
+from .text import check_seconds, check_type, value_of
 from .verdict import (
     MORE,
     NOT_READ,
@@ -67,27 +79,30 @@ GRADIENT = {
     "gate": "dgate",
 }
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
-LETTERS = {M: i, N: j}
 SUMS = {i: rows, j: columns}
 WHERE = ", where "
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
 
 
-def input_of(name: str, words: Any) -> Input | None:
-    """What an argument is.
+def input_of(name: str, words: Any, definitions: Norm | None = None) -> Input | None:
+    """What an argument is; None for what is no text, or a word that is no tensor's name.
 
-    Args:  name: of the parameter
-           words: its name of the field, as "x"; "rstd[:, None]" for the shape (M, 1); "(M, N)" for a tensor of its own
+    Args:    name: of the parameter
+             words: its name of the field, as "x"; "rstd[:, None]" for the shape (M, 1); "(M, N)" for a tensor of its
+             own; an expression of the definitions, as "1/rstd[:, None]"
+    Raises:  ValueError for a text that is none of these
     """
     if not isinstance(words, str):
         return None
     if words in SHAPES:
         shape = SHAPES[words]
         return Input(_indexed(name, shape), shape)
-    words, bracket, _ = words.partition("[:, None]")
+    words, bracket, rest = words.partition("[:, None]")
     words = ALSO.get(words, words)
     if words == "eps":
         return Input(eps)
+    if rest or not words.isidentifier():
+        return _expression(name, words + bracket + rest, definitions)
     if words not in TENSORS:
         return None
     head = head_of(words)
@@ -95,7 +110,21 @@ def input_of(name: str, words: Any) -> Input | None:
     return Input(head, (*shape, ONE) if bracket else shape)
 
 
-def _bound(names, needed, inputs, shared):
+def _expression(name, text, definitions):
+    """A tensor whose entries are an expression of the definitions, of the shape that its letters and cuts give it."""
+    tensors = {} if definitions is None else definitions.tensors
+    e = value_of(name, text, tensors | NUMBERS)
+    shape = tuple(size for size, letter in LETTERS.items() if e.has(letter))
+    if shape == (M,) and "None" in text:
+        shape = (M, ONE)
+    elif shape == (N,) and "None" in text:
+        shape = (ONE, N)
+    if definitions is not None:
+        definitions.where_defined(name, e)
+    return Input(e, shape)
+
+
+def _bound(names, needed, inputs, shared, definitions=None):
     """{parameter: Input or plain value}.
 
     Args:  inputs: what the caller said of parameters; shared: {name: Input} of a forward's results
@@ -103,7 +132,7 @@ def _bound(names, needed, inputs, shared):
     bound = {}
     for name in names:
         told = inputs.get(name, name)
-        value = input_of(name, told)
+        value = input_of(name, told, definitions)
         if isinstance(told, str) and told in shared:
             value = shared[told]
         if value is None:
@@ -113,7 +142,8 @@ def _bound(names, needed, inputs, shared):
         elif name in needed:
             raise ValueError(
                 f"{name}: is not known by its name; say which tensor it is, as "
-                f'{name}="x", or {name}="(M, N)"; there are {", ".join(TENSORS)}'
+                f'{name}="x", {name}="1/rstd[:, None]" or {name}="(M, N)"; there are '
+                f"{', '.join(TENSORS)}"
             )
     check_roles({name: _role(value) or None for name, value in bound.items()})
     return bound
@@ -134,8 +164,11 @@ def _in_words(inputs, library):
             role = _role(value)
             same = "" if role == name else f", the {role}"
             parts.append(f"{name} {value.shape}{same}")
-        else:
+        elif value.head == eps:
             parts.append(f"{name} > 0")
+        else:
+            shape = f" {value.shape}," if value.shape else ""
+            parts.append(f"{name}{shape} = {lettered(value.head)[0]}")
     return f"{kind} of one dtype of floats: {'; '.join(parts)}"
 
 
@@ -164,6 +197,10 @@ def verify_function(
     Returns:  Verdict, one for each output
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
     """
+    _check_options(definitions, outputs, name, seconds)
+    check_type("run", run, bool, NoneType)
+    if name and not isinstance(program, str):
+        raise ValueError(f"name: got {name!r}, needs none where program is no text")
     try:
         library = library or library_of(program)
         claim = _Claim(program, name, library, outputs, seconds, run)
@@ -178,19 +215,44 @@ def verify_function(
             )
         if not shared and definitions is not None:
             claim.free = [name for name, told in inputs.items() if _is_free(told)]
-        bound = _bound(claim.names, claim.needed, inputs, shared)
+        bound = _bound(claim.names, claim.needed, inputs, shared, definitions)
         unknown = set(inputs) - set(claim.names) - set(shared)
         if unknown and not shared:
-            raise ValueError(f"{unknown.pop()}: is no parameter of it: {claim.names}")
+            options = "definitions, outputs, library, name, seconds, run"
+            raise ValueError(
+                f"{min(unknown)}: is no parameter of the program, needs one of "
+                f"{', '.join(claim.names)}, or an option: {options}"
+            )
     except NotRead as reason:
         return refused(reason)
     verdicts = []
     with evaluate(True):
-        for variant in _variants(bound, inputs):
+        for variant in _variants(bound):
             verdicts.append(claim.verdict(definitions, variant))
             if verdicts[-1].kind not in (WRONG, NOT_READ):
                 return verdicts[-1]
-    return verdicts[0]
+    first, last = verdicts[0], verdicts[-1]
+    if first.kind == WRONG and first.why != last.why:
+        why = f"{first.why}; {_shapes_assumed(bound)}"
+        return replace(first, kind=NOT_READ, why=why)
+    return first
+
+
+def _check_options(definitions, outputs, name, seconds):
+    """TypeError or ValueError for an option of another type."""
+    is_norm_itself = definitions is norm
+    forward = definitions[:1] if isinstance(definitions, tuple) else (definitions,)
+    types = (Norm, str, FunctionType, type, NoneType)
+    if is_norm_itself or len(forward) != 1 or not isinstance(forward[0], types):
+        needs = "a norm as norm() makes one, a forward function, or (a text, its name)"
+        raise TypeError(f"definitions: got {definitions!r}, needs {needs}")
+    check_type("name", name, str)
+    check_seconds(seconds)
+    check_type("outputs", outputs, list, tuple, NoneType)
+    for output in outputs or ():
+        check_type("outputs: a name", output, str)
+    if outputs is not None and not outputs:
+        raise ValueError("outputs: got none, needs a name for each result")
 
 
 def _of_forward(forward, inputs, names, run):
@@ -203,7 +265,10 @@ def _of_forward(forward, inputs, names, run):
     bound = _bound(claim.names, claim.needed, inputs, {})
     traced = claim.trace(bound)
     if traced.noted.cut and claim.library == "torch" and not claim.is_class:
-        raise NotRead("a forward through part of which torch passes no gradient")
+        raise NotRead(
+            "definitions: a forward through part of which torch passes no gradient; "
+            "needs one without detach and no_grad"
+        )
     shared, cotangents = {}, {}
     roles = [inputs.get(name, name) for name in names]
     outputs = names_of(traced, bound)
@@ -220,14 +285,23 @@ def _of_forward(forward, inputs, names, run):
     return own(traced, bound, cotangents), shared, ran
 
 
-def _variants(bound, inputs):
-    """The inputs, and where nothing was said of a statistic's shape, those with statistics of shape (M, 1)."""
-    told = any(isinstance(value, str) and "[" in value for value in inputs.values())
+def _variants(bound):
+    """The inputs, and with statistics of shape (M, 1) where their shape is not said."""
     columns = dict(bound)
     for name, value in bound.items():
         if isinstance(value, Input) and value.shape == (M,):
             columns[name] = Input(value.head, (M, ONE))
-    return [bound] if told or columns == bound else [bound, columns]
+    return [bound] if columns == bound else [bound, columns]
+
+
+def _shapes_assumed(bound):
+    """What was taken for granted of a program that is wrong in another line for another shape of its statistics.
+
+    It may be right where one statistic is a vector and another one a column: nothing false is said of it.
+    """
+    names = [n for n, v in bound.items() if isinstance(v, Input) and v.shape == (M,)]
+    taken = f"{', '.join(names)} taken as (M,), then as (M, 1)"
+    return f'{taken}: say of each what it is, a column as mean="mean[:, None]"'
 
 
 class _Claim:
@@ -265,8 +339,8 @@ class _Claim:
         except (NotImplementedError, OutOfPatience, RangeError) as reason:
             return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
         if verdict.kind == REFUTED and self.free:
-            words = f"{', '.join(self.free)}: no tensor of the definitions"
-            self.guess = f"{words}; say what it is"
+            why = no_tensor(", ".join(self.free))
+            return Verdict(NOT_READ, verdict.claim, verdict.assumptions, why=why)
         if (
             self.guess
             and verdict.kind in (WRONG, REFUTED)
@@ -304,7 +378,10 @@ class _Claim:
         if self.forward:
             constants |= set(self.forward.traced.constants.values())
         if len(constants) > 1:
-            raise NotRead("another eps than that of the forward")
+            raise NotRead(
+                "another eps than that of the forward: write one number in both, or a "
+                "parameter eps"
+            )
         return constants
 
     def trace(self, bound: dict, cotangents: Sequence = (), flags=None) -> Trace:
@@ -341,7 +418,10 @@ class _Claim:
         forward = self.trace(bound)
         passed, count = forward.passed, len(forward.outputs)
         if passed is None:
-            raise NotRead("a backward with other parameters than ctx and gradients")
+            raise NotRead(
+                "a backward with other parameters than ctx and gradients: name one for "
+                "each result of forward"
+            )
         if len(passed) != count:
             raise Wrong(f"backward takes {len(passed)} gradients of {count} results")
         if all(forward.marked):
@@ -371,7 +451,10 @@ class _Claim:
                 if flags[name]:
                     output = gradient_of(_role(bound[name]), names)
                     if output not in definitions.outputs:
-                        raise NotRead(f"{output}, which the definitions have not")
+                        raise NotRead(
+                            f"{output}, which the definitions lack: they need another "
+                            "argument of norm, or are a Norm with this output"
+                        )
                     claims[output] = traced.gradients[name]
             verdict = self._verdict(traced, definitions, claims, bound)
             if verdict.kind != PROVED and result is not None:

@@ -1,13 +1,21 @@
-"""A binding guessed from a kernel's names, to be read and corrected by a person before it is used."""
+"""A binding guessed from a kernel's names: a form that a person fills in, and never a verdict."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
+from collections.abc import Callable
 
 from ..symbolic.symbols import M, N, eps
 from .binding import CHUNK, COLUMNS, FLOAT, ROWS, WHOLE, Out, T
 from .source import Source
+from .statements import parameters
+
+UNKNOWN = "?"
+CHOICES = (
+    'T("x"), Out("y"), T("1/rstd", "i"), M, N, eps, WHOLE, a number, a flag or None'
+)
 
 # {tensor: the names that packages give its pointer, without case, _ptr and underscores}
 POINTERS = {
@@ -36,9 +44,12 @@ VALUES = (
 
 
 def propose(source: Source, kernel: str) -> tuple[dict, tuple]:
-    """(binding, grid) by the names of a kernel's arguments; arguments of unknown names are left out."""
+    """(binding, grid) by the names of a kernel's arguments.
+
+    Arguments of unknown names are left out, and all of those whose names stand for one thing.
+    """
     function = source.function(kernel)
-    names = [argument.arg for argument in function.args.args]
+    names, _ = parameters(function)
     plain = {name: re.sub(r"_ptr$|_", "", name.lower()) for name in names}
     text = ast.unparse(function)
     backward = any(re.fullmatch(POINTERS["dy"], word) for word in plain.values())
@@ -61,6 +72,12 @@ def propose(source: Source, kernel: str) -> tuple[dict, tuple]:
             binding[name] = kind(tensor, index, stride)
         elif value is not None:
             binding[name] = value
+    counts = Counter(getattr(bound, "name", bound) for bound in binding.values())
+    binding = {
+        name: bound
+        for name, bound in binding.items()
+        if counts[getattr(bound, "name", bound)] == 1
+    }
     swept = re.search(r"(?<!a)range\([^\n]*(BLOCK_(SIZE|N|C)|TILE_N|BD)", text)
     if swept:
         binding = {k: COLUMNS if v is WHOLE else v for k, v in binding.items()}
@@ -70,3 +87,28 @@ def propose(source: Source, kernel: str) -> tuple[dict, tuple]:
     elif ROWS in binding.values():
         grid = "row tiles"
     return binding, (grid,)
+
+
+def form(source: Source, kernel: str, written: Callable[[object], str]) -> str:
+    """What is to be filled in, confirmed and given to the command, by the names of a kernel's arguments.
+
+    Args:  written: how a bound value is typed
+    """
+    binding, grid = propose(source, kernel)
+    strides = {bound.stride for bound in binding.values() if isinstance(bound, T)}
+    lines = [f"{kernel}: fill in each {UNKNOWN}, correct what is not so, and give it:"]
+    for name in parameters(source.function(kernel))[0]:
+        if name in binding:
+            lines.append(f"  --bind '{name}={written(binding[name])}'")
+        elif name not in strides:
+            lines.append(f"  --bind '{name}={UNKNOWN}'")
+    tensors = {bound.name for bound in binding.values() if isinstance(bound, T)}
+    center = True if "mean" in tensors else UNKNOWN
+    words = [f"center={center}", f"bias={bool(tensors & {'bias', 'db'})}"]
+    for name in ("residual", "dresidual_out"):
+        if name in tensors:
+            words.append(f"{name}=True")
+    lines.append(f"  --grid '{', '.join(grid)}'")
+    lines.append(f"  --norm '{', '.join(words)}'")
+    lines.append(f"{UNKNOWN} is one of {CHOICES}; what is not bound is any integer.")
+    return "\n".join(lines)

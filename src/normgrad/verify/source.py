@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FunctionType
 
 from .python_source import definition
+from .text import module_of, shortened
 from .values import NotRead
 
 PACKAGE = Path(__file__).parents[1]
@@ -53,7 +54,7 @@ class Source:
     """A module's text, read but not run.
 
     Args:    text: the module's source; path: its file, where imports from files beside it are looked up
-    Raises:  SyntaxError for text that is not Python
+    Raises:  ValueError for text that is not Python
     """
 
     def __init__(self, text: str, path: Path | None = None):
@@ -63,7 +64,7 @@ class Source:
         self.constants: dict[str, list[ast.expr | None]] = {}
         self.imports: dict[str, list[tuple[str, int]]] = {}
         self.hidden = ""
-        tree = ast.parse(text)
+        tree = module_of(text)
         self._read(tree)
         self._asked = set(_only_asked(tree))
         for node in ast.walk(tree):
@@ -276,6 +277,14 @@ def _is_as_written(held, name, source):
         return False
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is a file of that name; there is none of a name that is too long for one."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
     """(the module's text, the kernel's name) of a kernel, a path or a text.
 
@@ -283,8 +292,9 @@ def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
     """
     if isinstance(program, str | Path):
         path = None if isinstance(program, str) and "\n" in program else Path(program)
-        if path is not None and not path.is_file():
-            raise ValueError(f"program: got {program!r}, which is no file and no text")
+        if path is not None and not is_file(path):
+            got = f"program: got {shortened(str(program))!r}"
+            raise ValueError(f"{got}, which is no file and no text")
         text = program if path is None else path.read_text(encoding="utf8")
         source = Source(text, path)
         if kernel is None and len(source.kernels) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Mapping
-from operator import add, mul, pow, sub, truediv
+from operator import add, mul, sub, truediv
 
 from sympy import Add, Expr, Indexed, IndexedBase, Integer, KroneckerDelta, Sum, sqrt
 
@@ -13,13 +13,14 @@ from ...symbolic.normal_form import as_powers, nf
 from ...symbolic.notation import index, tensor
 from ...symbolic.symbols import M, N
 from ...verify.syntax import Walker
+from ...verify.text import power
 from ...verify.values import NotRead
 from ..named import Diagnosis, named
 from .child import in_child
 from .difference import Edit, Finding, differences, of_ratio, unsigned_ratio
 from .terms import Term, terms_of
 
-OPERATIONS = {"Add": add, "Sub": sub, "Mult": mul, "Div": truediv, "Pow": pow}
+OPERATIONS = {"Add": add, "Sub": sub, "Mult": mul, "Div": truediv, "Pow": power}
 
 
 def expression(text: str, shapes: Mapping[str, tuple]) -> Expr:
@@ -35,7 +36,11 @@ def expression(text: str, shapes: Mapping[str, tuple]) -> Expr:
             f"text: got {text[:40]!r}, which is not an expression"
         ) from reason
     arrays = {name: tensor(name, *sizes) for name, sizes in shapes.items()}
-    return _Reader().evaluate(tree, FUNCTIONS | {"M": M, "N": N} | arrays)
+    try:
+        return _Reader().evaluate(tree, FUNCTIONS | {"M": M, "N": N} | arrays)
+    except RecursionError:
+        got = f"text: got {text[:40]!r}"
+        raise ValueError(f"{got}, which is nested too deeply") from None
 
 
 class _Reader(Walker):
@@ -73,6 +78,10 @@ class _Reader(Walker):
                 f"text: got {ast.unparse(node)[:40]!r}, which is not an entry"
             )
         return array[indices]
+
+    def attribute(self, value, name):
+        """None is read."""
+        raise NotRead(f"text: got the attribute {name}, which is not read")
 
     def call(self, target, args, options):
         """One of FUNCTIONS."""
