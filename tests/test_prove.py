@@ -82,6 +82,11 @@ rows = derive(
     dD[p] * X[p, k] / (N * D[p]) + dY[p, k] * w[k] / D[p],
 )
 """
+RESULTS = """
+of_square = prove(Sum(x_hat[r]**2, (r, 1, N)) / N, rstd**2 * v)
+of_c1 = prove(c1, Sum(x_hat[r] * dy[r] * w[r], (r, 1, N)) / N)
+of_sum = prove(Sum(x[r], (r, 1, N)), N * mean)
+"""
 NUMBERS = count()
 
 
@@ -106,7 +111,7 @@ def page(*cells):
 
 @pytest.fixture(scope="module")
 def space():
-    return page(SETUP, DERIVATIONS)
+    return page(SETUP, DERIVATIONS, RESULTS)
 
 
 def answer(source, space):
@@ -229,8 +234,16 @@ REASONS = [
     ("rstd_slope", ["chain rule, definition of $\\mathrm{rstd}$", "substituted", "definition of $\\hat{x}$"]),
     ("jacobian", ["chain rule", "substituted", "definition of $\\hat{x}$"]),
     ("cotangent", ["chain rule", "differentiated"]),
-    ("derive(mean, Sum(x[r], (r, 1, N)) / N, 'by hand', mean)", ["by hand", "definition of $\\mathrm{mean}$"]),
+    ("derive(mean, Sum(x[r], (r, 1, N)) / N, 'by hand', mean)",
+     ["“by hand”, says the author", "definition of $\\mathrm{mean}$"]),
     ("derive(diff(L, x[j]), rstd * (wdy[j] - c2 - x_hat[j] * c1), diff(L, x[j]))", ["differentiated"] * 2),
+    # a result that stands in what the line holds
+    ("derive(diff(v, x[j]), 2 / N * (x[j] - mean), mean_slope)", ["substituted, definition of $\\mathrm{mean}$"]),
+    ("derive(diff(x_hat[k], x[j]), rstd * (KroneckerDelta(k, j) - 1 / N - x_hat[k] * x_hat[j] / N), v_slope)",
+     ["substituted, differentiated"]),
+    ("derive(2 * t + t * Sum(x_hat[r]**2, (r, 1, N)) / N, t * (2 + rstd**2 * v), of_square)", ["substituted"]),
+    ("derive(define('q', 2 * c1), 2 * Sum(x_hat[r] * dy[r] * w[r], (r, 1, N)) / N, of_c1)", ["substituted"]),
+    ("derive(diff(v, x[j]) * t, 2 / N * (x[j] - mean) * t, mean_slope, of_sum)", ["substituted"]),
     ("derive(c1 - c2, Sum((x_hat[r] - 1) * dy[r] * w[r], (r, 1, N)) / N, c1 - c2)", ["definitions"] * 2),
 ]  # fmt: skip
 
@@ -281,6 +294,26 @@ def test_what_a_notebook_gets(space):
         r"\mathrm{dD}_{p} &= \frac{\partial \mathrm{loss}}{\partial D_{p}}"
         in lines.latex
     )
+
+
+def test_what_the_author_says_is_shown_as_that(space):
+    words = "derive(mean, Sum(x[r], (r, 1, N)) / N, {}N * mean / N)"
+    assert "says the author" not in shown(words.format(""), space)
+    verdict = run(words.format("'by $x$ alone', "), dict(space))
+    assert r"\text{(“by }x\text{ alone”, says the author)}" in verdict.latex
+    assert "says the author" in verdict._repr_mimebundle_()["text/markdown"]
+
+
+def test_a_letter_of_a_sum_is_no_name_of_the_page():
+    """Differentiated twice, the sums of q get a letter more, which must not be the name s."""
+    cell = """
+N, j, k, r = symbols("N j k r", integer=True, positive=True)
+x = symbols("x", cls=IndexedBase, shape=(N,), real=True)
+q = define("q", k, x[k] - Sum(x[r], (r, 1, N)) / N)
+s = define("s", sqrt(Sum(q[r]**2, (r, 1, N)) / N))
+prove(s * diff(s, x[j]), q[j] / N)
+"""
+    assert run("from sympy import *\nfrom normgrad.prove import *" + cell, {})
 
 
 # -- SymPy stays alive

@@ -25,7 +25,7 @@ from sympy.core.function import Application, AppliedUndef
 from sympy.core.relational import Relational
 from sympy.core.sympify import SympifyError
 
-from ..symbolic.admission import check_expression
+from ..symbolic.admission import check_expression, whole_tensor
 from ..symbolic.definitions import Defs
 from ..symbolic.measured import Largest
 from ..symbolic.notation import INDEX, Local, Partial, with_letters, with_parts
@@ -73,11 +73,11 @@ class Claim:
     def __call__(self, e) -> Expr:
         """An expression of the reader's as one of the kernel's."""
         if isinstance(e, Sum):
-            limits = [(self.index(r), a, self(b)) for r, a, b in e.limits]
+            limits = [(self.index(r), a, self.size(b)) for r, a, b in e.limits]
             return Sum(self(e.function), *limits)
         if isinstance(e, Largest):
             body, index, size = e.args
-            return Largest(self(body), self.index(index), self(size))
+            return Largest(self(body), self.index(index), self.size(size))
         if isinstance(e, KroneckerDelta):
             if len(e.args) > 2:
                 raise CannotJudge(f"{e}: a delta with a range has no form here")
@@ -85,9 +85,7 @@ class Claim:
         if isinstance(e, Indexed):
             return self._base(e.base)[tuple(map(self.index, e.indices))]
         if isinstance(e, IndexedBase):
-            raise CannotJudge(
-                f"{e}: is a whole tensor; write an entry of it, as {e}[j]"
-            )
+            raise CannotJudge(whole_tensor(e))
         if isinstance(e, Name):
             return self._head(e)
         if isinstance(e, Symbol):
@@ -149,8 +147,18 @@ class Claim:
         self._readers[symbol] = e
         return symbol
 
+    def size(self, e) -> Expr:
+        """What an index runs to, as one of the kernel's; a symbol has to be declared as a positive integer."""
+        if not isinstance(e, Expr):
+            raise CannotJudge(f"{e!r}: is no size; a size is a symbol such as N")
+        if e.is_Symbol and not (e.is_integer and e.is_positive):
+            raise CannotJudge(f"{e}: is a size here; write {_declared(e)}")
+        return self(e)
+
     def index(self, e) -> Expr:
         """An index of the reader's as one of the kernel's, which runs from 1 to its size."""
+        if not isinstance(e, Expr):
+            raise CannotJudge(f"{e!r}: is no index; an index is a symbol such as j")
         if not isinstance(e, Symbol):
             return self(e)
         if not e.is_integer or e.is_nonpositive:
@@ -168,7 +176,7 @@ class Claim:
         if not base.shape:
             line = f'{base} = symbols("{base}", cls=IndexedBase, shape=(N,), real=True)'
             raise CannotJudge(f"{base}: has no shape; write {line}")
-        return self._tensor(base, map(self, base.shape), self._kind(base.label))
+        return self._tensor(base, map(self.size, base.shape), self._kind(base.label))
 
     def _tensor(self, base, shape, kind):
         tensor = IndexedBase(str(base), shape=tuple(shape), **kind)
@@ -196,7 +204,7 @@ class Claim:
             self._readers[defined] = label
             return defined
         base = DefinedBase(label, shape=tuple(label.shape))
-        tensor = self._tensor(base, map(self, label.shape), label.kind)
+        tensor = self._tensor(base, map(self.size, label.shape), label.kind)
         return tensor[tuple(map(self.index, label.indices))]
 
     # -- derivatives

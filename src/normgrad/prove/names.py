@@ -25,6 +25,9 @@ from sympy import (
 from ..symbolic.notation import rename_bound, with_letters
 from ..symbolic.render import name_latex
 
+# the spellings of all names, which no letter of a sum may have where a formula is put in or differentiated
+SPELLINGS = set()
+
 
 class Name(Symbol):
     """A defined scalar, or the label of a defined tensor.
@@ -37,6 +40,7 @@ class Name(Symbol):
 
     def __new__(cls, name, formula, indices=(), typed=None, shape=(), **assumptions):  # noqa: D102
         self = Symbol.__xnew__(cls, name, **assumptions)
+        SPELLINGS.add(name)
         self.formula, self.kind = formula, assumptions
         self.indices, self.shape = Tuple(*indices), Tuple(*shape)
         self.typed = formula if typed is None else typed
@@ -136,5 +140,5 @@ def put(e: Expr, change: dict, avoid=()) -> Expr:
         return e.xreplace(change)
     return with_letters(
         rename_bound(e).xreplace(change),
-        {part.name for part in avoid if part.is_Symbol},
+        SPELLINGS | {part.name for part in avoid if part.is_Symbol},
     )

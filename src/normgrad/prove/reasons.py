@@ -17,6 +17,7 @@ from ..symbolic.steps import (
     chain_rule,
     everywhere,
     has_bound_delta,
+    normal,
     put_away,
     substituted,
 )
@@ -36,11 +37,7 @@ def reason(left: Expr, right: Expr, claim: Claim, facts: tuple = ()) -> str:
     with evaluate(True):
         left, right = rename_bound(left), rename_bound(right)
         for chains in facts:
-            before, left = left, substituted(left, *chains)
-            if same(before, left):
-                raise CannotJudge(
-                    "a result that it names does not occur in the line before"
-                )
+            left = _put_in(left, chains, claim.defs)
         words = None
         with suppress(OutOfPatience), limited(SECONDS):
             words = next(_reasons(left, right, claim), None)
@@ -50,6 +47,35 @@ def reason(left: Expr, right: Expr, claim: Claim, facts: tuple = ()) -> str:
     if facts:
         return ", ".join(filter(None, ["substituted", words]))
     return words or _contracted(left, right)
+
+
+def _put_in(e, chains, defs):
+    """The expression with a result put in, which may stand in a derivative or in a definition that it holds.
+
+    Raises:  CannotJudge where the result does not occur
+    """
+    with suppress(OutOfPatience), limited(SECONDS):
+        for form in _opened(e, defs):
+            changed = substituted(form, *chains)
+            if not same(form, changed):
+                return changed
+    raise CannotJudge(
+        "a result that it names does not occur in the line before, nor in what that holds"
+    )
+
+
+def _opened(e, defs):
+    """The expression, multiplied out, and with ever more of its derivatives and of its definitions written out."""
+    yield e
+    yield normal(e)
+    if e.has(Partial, Local):
+        yield chain_rule(e, defs)
+    names = [name_of(head) for head, _ in defs.reached(e)]
+    for name in reversed(names):
+        e = defs.unfold(e, [name])
+        yield e
+        if e.has(Partial, Local):
+            yield chain_rule(e, defs)
 
 
 def same(left: Expr, right: Expr, defs: Defs | None = None, names=()) -> bool:

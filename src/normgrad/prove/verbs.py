@@ -95,11 +95,15 @@ def define(name: str, *indices_and_formula, shape: tuple = ()) -> Symbol | Index
         ranges = index_ranges(line.shown)
         letters = list(map(claim.index, indices))
         if shape:
-            ranges |= zip(letters, map(claim, shape), strict=True)
+            if not isinstance(shape, tuple) or len(shape) != len(letters):
+                raise CannotJudge(
+                    f"shape: got {shape!r}, needs a tuple of {len(letters)}, as (N,)"
+                )
+            ranges |= zip(letters, map(claim.size, shape), strict=True)
         unknown = [str(letter) for letter in letters if letter not in ranges]
         if unknown:
             raise CannotJudge(
-                f"{name}: its formula does not say what {', '.join(unknown)} runs to"
+                f"{name}: its formula does not say what {', '.join(unknown)} runs to; give shape, as shape=(N,)"
             )
         with evaluate(True):
             kind = "positive" if is_positive(claim.defs.unfold(line.shown)) else "real"
@@ -127,7 +131,8 @@ def derive(start: Expr, *steps: Expr | Verdict | str) -> Verdict:
     Several chains below one another are tuples: derive((start, step), (start, step)).
 
     Args:    start: the left end; steps: the expressions that follow. A Verdict after an expression says that the
-             expression follows from it, which is checked; a text after an expression is shown as its reason
+             expression follows from it, which is checked; a text after an expression is shown as what the author
+             says, in the place of the reason
     Returns: Verdict, false at the first step that is false
     """
     return judged(sys._getframe(1), (start, *steps))
@@ -148,11 +153,13 @@ def _chain(values, typed, claim):
     lines = []
     for value, text in zip(values, typed, strict=True):
         if isinstance(value, Verdict | str) and len(lines) < 2:
-            raise CannotJudge("a reason stands after the step that it leads to")
+            raise CannotJudge(
+                f"{value!r}: a reason stands after the step that it leads to, and a side is an expression of SymPy"
+            )
         if isinstance(value, Verdict):
             lines[-1].facts.append(value)
         elif isinstance(value, str):
-            lines[-1].reason = value
+            lines[-1].words = value
         else:
             lines.append(_line(f"line {len(lines) + 1}", text, value, claim))
     if len(lines) < 2:

@@ -16,7 +16,7 @@ from ..symbolic.conditions import side_conditions
 from ..symbolic.proof import NotProved, Proof, known, lettered
 from ..symbolic.proof import prove as kernel_prove
 from ..symbolic.render import latex, printer
-from ..symbolic.witness import in_digits
+from ..symbolic.witness import defined_somewhere, in_digits
 from .claim import CannotJudge, Claim
 from .folding import in_short
 from .reasons import reason
@@ -28,17 +28,27 @@ REFUTED = "refuted"
 NOT_EQUAL = r"\overset{?}{=}"
 
 
+def said_by_author(words: str) -> str:
+    """A reason that is only words, so that nobody takes it for one that was found; empty for none."""
+    return (
+        words
+        and f"\N{LEFT DOUBLE QUOTATION MARK}{words}\N{RIGHT DOUBLE QUOTATION MARK}, says the author"
+    )
+
+
 @dataclass
 class Line:
     """One expression of a chain.
 
     Args:  shown: as typed, in the kernel's terms; value: SymPy's; text: the cell's
-           reason: of the step that leads to it, in words; facts: verdicts that it follows from
+           words: what the author says of the step that leads to it; facts: verdicts that it follows from
+           reason: of that step, as it is shown
     """
 
     shown: Expr
     value: Expr
     text: str
+    words: str = ""
     reason: str = ""
     facts: list[Verdict] = field(default_factory=list)
 
@@ -81,18 +91,28 @@ class Verdict:
                     self._explain(left, right)
         # what it stands on is refused here, and not when it is shown
         self.conditions = side_conditions(self._shown(), self.claim.defs)
+        for chain in self.chains:
+            self._check_domain([line.shown for line in chain])
+
+    def _check_domain(self, lines):
+        """Refuse lines that are defined for no input together, though every two that follow each other are."""
+        conditions = side_conditions(lines, self.claim.defs)
+        if not defined_somewhere(conditions, self.claim.defs):
+            raise CannotJudge(
+                "the lines together are defined for no input that was tried"
+            )
 
     def _shown(self):
         return [line.shown for line in self.lines]
 
     def _explain(self, left, right):
-        """Find the reason of a step; one that was typed stays, and facts have to occur."""
+        """Find the reason of a step; words of the author stand in its place, and facts have to occur."""
         try:
             facts = [list(self._facts(verdict)) for verdict in right.facts]
             words = reason(left.shown, right.shown, self.claim, facts)
         except CannotJudge as problem:
             raise CannotJudge(f"step {self.step} is true, but {problem}") from None
-        right.reason = right.reason or words
+        right.reason = said_by_author(right.words) or words
 
     def _facts(self, verdict):
         """An earlier result in this claim's terms."""

@@ -3,52 +3,22 @@
 from __future__ import annotations
 
 from sympy import (
-    Abs,
     Basic,
     DiracDelta,
     Expr,
-    Function,
-    Heaviside,
     Indexed,
     KroneckerDelta,
     S,
     Sum,
     Symbol,
-    asinh,
-    atan,
-    cos,
-    cosh,
-    erf,
     evaluate,
-    exp,
-    log,
-    sign,
-    sin,
-    sinh,
     sympify,
-    tanh,
 )
+from sympy.core.function import Application
 
+from .domains import slope_needs
 from .measured import Largest
 from .notation import Local, Partial, name_of, no_text, rename_bound, with_parts
-
-# where these have no derivative is known: nowhere, or where `conditions` says
-DIFFERENTIABLE = (
-    exp,
-    sin,
-    cos,
-    sinh,
-    cosh,
-    tanh,
-    atan,
-    asinh,
-    erf,
-    log,
-    Abs,
-    sign,
-    Heaviside,
-    KroneckerDelta,
-)
 
 
 class RangeError(ValueError):
@@ -62,7 +32,7 @@ def D(e: Expr, v: Expr) -> Expr:
     has the derivative 0 on either side, and none where it jumps, which `conditions` excludes.
 
     Raises:  ValueError when v is no entry and no real scalar: letters and dimensions do not vary;
-             NotImplementedError for a function that may have jumps or poles, such as floor or tan
+             NotImplementedError for a function whose derivative is not in the table of domains, such as floor
     """
     e, v = no_text(e, v)
     if not (isinstance(v, Indexed) or isinstance(v, Symbol) and not v.is_integer):
@@ -79,15 +49,10 @@ def D(e: Expr, v: Expr) -> Expr:
 
 
 def _check_functions(e, v):
-    """Refuse a function of v that may have jumps or poles which `conditions` does not know."""
-    for part in e.atoms(Function):
-        if not (
-            isinstance(part, DIFFERENTIABLE) or getattr(part, "smooth", False)
-        ) and part.has(name_of(v)):
-            raise NotImplementedError(
-                f"{part}: where {type(part).__name__} has no derivative is not known here; write the function by "
-                f"exp, log, Abs or Max, or take one made by opaque"
-            )
+    """Refuse a function of v of which the table does not say where it has a derivative."""
+    for part in e.atoms(Application):
+        if part.has(name_of(v)):
+            slope_needs(part, lambda value: value.has(name_of(v)))
 
 
 def resolve(e: Expr) -> Expr:
@@ -109,6 +74,12 @@ def free_letters(e: Expr) -> set[Symbol]:
 
 
 def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
+    """The dimension of every letter but those made by `total`; RangeError as `all_ranges`."""
+    ranges = all_ranges(*expressions)
+    return {letter: size for letter, size in ranges.items() if not letter.is_Dummy}
+
+
+def all_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
     """The dimension of every letter, read off tensor shapes, sums and deltas.
 
     Raises:  RangeError when a letter has two ranges or stands for a number, a delta joins letters of different ranges,
@@ -119,6 +90,11 @@ def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
     deltas, numbers = set(), set()
 
     def assign(letter, size, where):
+        if not (size.is_Symbol and size.is_integer and size.is_positive):
+            raise RangeError(
+                f"{size}: is what {letter} runs to, and is not declared as a dimension; write "
+                f'{size} = dim("{size}")'
+            )
         if ranges.setdefault(letter, size) != size:
             raise RangeError(
                 f"{letter}: runs to {ranges[letter]} elsewhere and to {size} in {where}"
@@ -129,9 +105,7 @@ def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
         e = waiting.pop()
         if isinstance(e, Sum):
             for letter, first, last in e.limits:
-                if first != 1 or not (
-                    last.is_Symbol and last.is_integer and last.is_positive
-                ):
+                if first != 1 or not last.is_Symbol:
                     raise RangeError(
                         f"{letter}: runs from {first} to {last}, and needs to run from 1 to a dimension"
                     )
@@ -170,4 +144,4 @@ def index_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
             f"{letter.name}: is an index, and cannot be a number or a dimension too; what depends on the order of the "
             f"places, such as {letter.name} < i or a sum of the first i terms, has no form here"
         )
-    return {letter: size for letter, size in ranges.items() if not letter.is_Dummy}
+    return ranges

@@ -11,7 +11,6 @@ from sympy import (
     Expr,
     Ge,
     Gt,
-    Heaviside,
     Max,
     Min,
     Mul,
@@ -19,15 +18,16 @@ from sympy import (
     Pow,
     S,
     Symbol,
+    Tuple,
     evaluate,
-    log,
     preorder_traversal,
-    sign,
     sympify,
 )
+from sympy.core.function import Application
 
 from .calculus import free_letters, resolve
 from .definitions import Defs
+from .domains import EVERYWHERE, domain_of, slope_needs
 from .normal_form import Root, nf, split_content
 from .notation import Partial, indices_of, name_of
 from .opaque import Opaque
@@ -45,24 +45,12 @@ def side_conditions(sides: Iterable[Expr], defs: Defs) -> tuple[Expr, ...]:
     """
     conditions = {}
     for side in sides:
-        derivatives = []
-        # as it is written, since SymPy cancels x / x, and once more with the derivatives that are taken in it
-        with evaluate(False):
-            written = defs.unfold(side, formulas=derivatives)
-            typed = [written, *[defs.unfold(formula) for formula, _ in derivatives]]
-        derivatives += [part.args for part in written.atoms(Partial)]
+        # every step of a chain asks for its lines
+        if side not in defs.needs:
+            defs.needs[side] = _needs_of(side, defs)
         with evaluate(True):
-            needs = set().union(*map(_defined, [resolve(written), *typed]))
-            for formula, v in derivatives:
-                needs |= {
-                    (defs.unfold(base), relation)
-                    for base, relation in _boundaries(formula, name_of(v))
-                }
-            for base, relation in sorted(
-                needs, key=lambda need: (len(str(need[0])), str(need))
-            ):
-                if relation is not None:
-                    _add(conditions, base, relation, defs)
+            for base, relation in defs.needs[side]:
+                _add(conditions, base, relation, defs)
     implied = {
         (base, weaker)
         for base, relation in conditions
@@ -78,19 +66,39 @@ def side_conditions(sides: Iterable[Expr], defs: Defs) -> tuple[Expr, ...]:
     return tuple(dict.fromkeys(needed))
 
 
+def _needs_of(side, defs):
+    """(base, relation) for all that a side needs, the shortest first."""
+    derivatives = []
+    # as it is written, since SymPy cancels x / x, and once more with the derivatives that are taken in it
+    with evaluate(False):
+        written = defs.unfold(side, formulas=derivatives)
+        typed = [written, *[defs.unfold(formula) for formula, _ in derivatives]]
+    derivatives += [part.args for part in written.atoms(Partial)]
+    with evaluate(True):
+        needs = set().union(*map(_defined, [resolve(written), *typed]))
+        for formula, v in derivatives:
+            needs |= {
+                (defs.unfold(base), relation)
+                for base, relation in _boundaries(formula, name_of(v))
+            }
+    needs = [need for need in needs if need[1] is not None]
+    return sorted(needs, key=lambda need: (len(str(need[0])), str(need)))
+
+
 def _defined(e):
-    """(base, relation) for everything in e that has no value, or no rule, where a base is 0 or negative."""
-    for part in e.atoms(Pow, log, sign, Heaviside):
-        base = resolve(part.args[0])
-        # a jump needs what a reciprocal needs, and a logarithm the same as a reciprocal square root
-        exponent = -S.One
-        if isinstance(part, Pow):
-            exponent = part.exp
-        elif isinstance(part, log):
-            exponent = -S.Half
-        yield base, _needed(base, exponent)
-        for inner in base.atoms(Pow):
-            yield inner.base, _needed(inner.base, inner.exp)
+    """(base, relation) for everything in e that has no value where the base is not so."""
+    for part in e.atoms(Pow, Application):
+        if domain_of(part) is EVERYWHERE:
+            continue
+        arguments = list(map(resolve, part.args))
+        yield from _needs(part, arguments)
+        for inner in Tuple(*arguments).atoms(Pow, Application):
+            yield from _needs(inner, inner.args)
+
+
+def _needs(part, arguments):
+    for base, relation in domain_of(part).value(*arguments):
+        yield base, _needed(base, relation)
 
 
 def _add(conditions, base, relation, defs):
@@ -120,39 +128,29 @@ def _add(conditions, base, relation, defs):
     conditions.setdefault(key, relation(_fold(base, defs), 0))
 
 
-def _needed(base, exponent):
-    """The relation to 0 that a power's base must have, or None."""
-    if is_positive(base) or (exponent.is_Integer and exponent >= 0):
+def _needed(base, relation):
+    """The relation to 0 that is left to say of a base whose sign may be seen, or None."""
+    if is_positive(base):
         return None
-    nonnegative = is_nonnegative(base)
-    if exponent.is_Rational and exponent > 0:
-        return None if nonnegative else Ge
-    return Gt if nonnegative or not exponent.is_integer else Ne
+    if is_nonnegative(base):
+        return None if relation == Ge else Gt
+    return relation
 
 
 def _boundaries(e, name):
     """(base, relation) for every place where e may have no derivative by the name."""
     # SymPy may have cancelled a root, whose domain ends all the same
-    ends = {part for part in e.atoms(Pow) if not is_nonnegative(part.base)}
+    ends = {part for part in e.atoms(Pow, Application) if not _has_kinks(part)}
     # a kink that cancels, as that of Abs(s)**2, is none
-    for part in ends | resolve(e).atoms(Abs, sign, Heaviside, Max, Min, Pow):
-        if not part.has(name):
-            continue
-        if isinstance(part, Max | Min):
-            for position, value in enumerate(part.args):
-                if value.has(name):
-                    remaining = part.args[:position] + part.args[position + 1 :]
-                    yield value - part.func(*remaining), Ne
-        elif isinstance(part, Pow):
-            # (s**2 + t**2)**(3/2) has a derivative at 0 too
-            smooth = part.exp.is_Rational and part.exp > 1 and is_nonnegative(part.base)
-            if not (part.exp.is_integer or smooth):
-                yield part.base, _needed(part.base, -S.Half)
-        else:
-            inside = part.args[0]
-            smooth = is_nonnegative(inside) or is_nonnegative(-inside)
-            if not (isinstance(part, Abs) and smooth):
-                yield inside, _needed(inside, -S.One)
+    for part in ends | resolve(e).atoms(Pow, Application):
+        if part.has(name):
+            for base, relation in slope_needs(part, lambda value: value.has(name)):
+                yield base, _needed(base, relation)
+
+
+def _has_kinks(part):
+    root = isinstance(part, Pow) and is_nonnegative(part.base)
+    return root or isinstance(part, Abs | Max | Min)
 
 
 def _fold(base, defs):

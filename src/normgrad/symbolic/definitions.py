@@ -48,6 +48,7 @@ class Defs:
 
     def __init__(self):
         self._lines = {}  # name: (head, formula)
+        self.needs = {}  # side: what `conditions` found that it needs
 
     def __setitem__(self, head: Expr, e: Expr):
         e = check_expression(str(head), e)
@@ -82,6 +83,7 @@ class Defs:
                 f"{head}: promised to be positive, and its definition is not seen to be: {e}"
             )
         self._lines[name] = (head, e)
+        self.needs.clear()
 
     def __contains__(self, e) -> bool:
         return name_of(e) in self._lines

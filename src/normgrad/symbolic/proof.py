@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from sympy import Expr, IndexedBase, S, Sum, Symbol, Tuple, evaluate
+from sympy import Expr, IndexedBase, Sum, Symbol, Tuple, evaluate
 
-from .admission import check_branches
+from .admission import check_forms
 from .calculus import index_ranges, resolve
 from .conditions import side_conditions
 from .definitions import Defs, check_claim
@@ -16,7 +16,7 @@ from .elementary import RULES, in_basic_terms
 from .normal_form import cleared_sides, equal, letters_of_sums, nf
 from .notation import with_letters
 from .patience import SECONDS, OutOfPatience, limited
-from .witness import Counterexample, counterexample
+from .witness import Counterexample, counterexample, defined_somewhere
 
 
 def plain(text: str) -> str:
@@ -143,12 +143,12 @@ def prove(
     if not (isinstance(seconds, int | float) and seconds > 0):
         raise ValueError(f"seconds: got {seconds!r}, needs a number greater than 0")
     with evaluate(True):
-        index_ranges(check_branches(claim))
+        index_ranges(check_forms(claim))
         late = None
         try:
             with limited(seconds):
                 for names in (defs.differing(lhs, rhs), None):
-                    sides = resolve(check_branches(defs.unfold(claim, names)))
+                    sides = resolve(check_forms(defs.unfold(claim, names)))
                     index_ranges(sides)
                     proved = equal(*sides)
                     if not proved and sides.has(*RULES):
@@ -167,15 +167,8 @@ def prove(
 
 
 def _defined(proof, where):
-    """The proof, unless a name that is 0 or negative makes its sides undefined for all inputs."""
-    constants = [
-        body for _, body in proof.defs.reached(proof.lhs, proof.rhs) if body.is_number
-    ]
-    if (
-        not all(body.is_positive for body in constants)
-        and S.false in proof.side_conditions
-    ):
-        raise NotProved(
-            proof.lhs, proof.rhs, None, where, "its sides are defined for no input"
-        )
+    """The proof, unless its conditions hold around no point: a claim about nothing is not proved."""
+    if not defined_somewhere(proof.side_conditions, proof.defs):
+        why = "its sides are defined for no input that was tried"
+        raise NotProved(proof.lhs, proof.rhs, None, where, why)
     return proof

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import product
 
@@ -148,6 +149,14 @@ def _substituted(e, lhs, rhs):
     def put_in(part):
         if type(part) is type(lhs) and numbered(part) in forms:
             return rename_bound(rhs).xreplace(forms[numbered(part)])
+        if isinstance(part, Add | Mul) and type(part) is type(lhs):
+            # the terms or the factors among others
+            own = Counter(map(numbered, part.args))
+            for form, change in forms.items():
+                found = Counter(form.args)
+                if found <= own:
+                    remaining = (own - found).elements()
+                    return part.func(rename_bound(rhs).xreplace(change), *remaining)
         return with_parts(part, put_in)
 
     return put_in(e)

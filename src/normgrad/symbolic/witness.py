@@ -1,7 +1,8 @@
 """The second witness: claims checked entry by entry at fixed sizes, with scalar symbols and scalar derivatives.
 
-Nothing here uses the normal form: sums are written out, names are unfolded at their entries, and derivatives are
-SymPy's own, with respect to scalars. A claim without derivatives is also compared where two branches meet.
+Sums are written out, names are unfolded at their entries, and derivatives are SymPy's own, with respect to scalars. The
+normal form is used for nothing but where a claim is defined. A claim without derivatives is also compared where two
+branches meet.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from sympy import (
     KroneckerDelta,
     Max,
     Min,
+    Ne,
     Pow,
     Rational,
     S,
@@ -32,8 +34,9 @@ from sympy import (
     sign,
 )
 
-from .admission import check_branches
-from .calculus import free_letters, index_ranges
+from .admission import check_forms
+from .calculus import all_ranges, free_letters, index_ranges
+from .conditions import side_conditions
 from .definitions import Defs, check_claim
 from .measured import Largest
 from .notation import (
@@ -51,6 +54,9 @@ from .patience import look
 _ANY = dim("any")
 # points at which two sides are compared
 TRIES = 4
+# at which conditions are tried, and how large their numbers are
+POINTS = 200
+SCALES = (Rational(1), Rational(1, 20), Rational(1, 400), Rational(20))
 BRANCHED = (Abs, sign, Heaviside, Max, Min)
 
 
@@ -265,7 +271,7 @@ def _entries(lhs, rhs, defs, sizes):
         raise ValueError(
             f"sizes: got {lengths}, needs at least one length of a row, a whole number from 1 on"
         )
-    everything = check_branches(Tuple(claim, *defs))
+    everything = check_forms(Tuple(claim, *defs))
     # a derivative has no value where two branches meet
     meet = not everything.has(Partial, Local)
     # a summed index may run to another size in another line
@@ -341,15 +347,74 @@ def check_fixed(
 def counterexample(
     lhs: Expr, rhs: Expr, defs: Defs | None = None
 ) -> Counterexample | None:
-    """A point where lhs and rhs differ, found among rational points at small sizes; None when none is found."""
-    draw = random.Random(0)
+    """A point where lhs and rhs are defined and differ, found among rational points at small sizes; None for none."""
+    draw, conditions = random.Random(0), None
+    claim, defs = check_claim(lhs, rhs, defs)
     with evaluate(True):
-        for numbers, sides, meet in _entries(lhs, rhs, defs, (2, 3, 1, 4)):
+        for numbers, sides, meet in _entries(*claim, defs, (2, 3, 1, 4)):
             for point in _compared(sides, draw, meet):
-                if _apart(point):
+                if not _apart(point):
+                    continue
+                if conditions is None:
+                    conditions = side_conditions(claim, defs)
+                if _hold(conditions, defs, numbers, point[0], draw):
                     words = {part.stands_for() for part in sides.atoms(Opaque)}
                     return Counterexample(numbers, *point, tuple(sorted(words)))
     return None
+
+
+def defined_somewhere(conditions: Sequence[Expr], defs: Defs) -> bool:
+    """Whether conditions hold at a point and around it, which is looked for among rational points at small sizes.
+
+    Args:  conditions: as `side_conditions` finds them; defs: what their names stand for
+    """
+    if S.false in conditions:
+        return False
+    draw, everything = random.Random(0), Tuple(*conditions)
+    with evaluate(True):
+        ranges = index_ranges(*[condition.args[0] for condition in conditions])
+        free = [letter for letter in free_letters(everything) if not letter.is_Dummy]
+        letters = {letter: ranges.get(letter, _ANY) for letter in free}
+        for columns in (2, 3, 1):
+            sizes = _sizes(Tuple(everything, *defs.reached(everything)), columns)
+            for indices in patterns(letters, sizes):
+                if _hold(conditions, defs, sizes | indices, {}, draw):
+                    return True
+    return not conditions
+
+
+def _hold(conditions, defs, numbers, values, draw):
+    """Whether conditions hold at a point and around it; of an input without a value some are tried.
+
+    A letter without a number is one of a sum: its condition holds at every place.
+    """
+    writer, bases = Explicit(defs, numbers), []
+    for condition in conditions:
+        if condition is S.false:
+            return False
+        base = condition.args[0]
+        ranges = all_ranges(base)
+        letters = sorted(free_letters(base) - numbers.keys(), key=str)
+        for place in writer._places([ranges[letter] for letter in letters]):
+            point = dict(zip(letters, place, strict=True))
+            bases.append((concrete(writer.entry(base, point)), condition.func))
+    symbols = sorted(Tuple(*[base for base, _ in bases]).free_symbols, key=str)
+    missing = [symbol for symbol in symbols if symbol not in values]
+    for _ in range(POINTS if missing else 1):
+        look()
+        drawn = {s: _rational(s, draw) * draw.choice(SCALES) for s in missing}
+        point = values | drawn
+        if all(_above(base.xreplace(point), relation) for base, relation in bases):
+            return True
+    return False
+
+
+def _above(number, relation):
+    """Whether a number is not 0, or greater than 0 where a condition says so."""
+    value = number.evalf(30)
+    if not value.is_real or abs(value) < 10**-20:
+        return False
+    return relation == Ne or value > 0
 
 
 def _apart(point):
