@@ -152,6 +152,13 @@ def test_what_cannot_be_judged_is_refused_in_one_line(source, words, space):
     assert kind == "refused" and words in line and "\n" not in line
 
 
+@pytest.mark.parametrize("source, words, mended", table("advised"))
+def test_advice_is_right(source, words, mended, space):
+    kind, line = answer(source, space)
+    assert kind == "refused" and words in line
+    assert answer(mended, space)[0] == "proved"
+
+
 def test_truth_of_verdicts(space):
     def truth(source):
         return bool(run(source, dict(space)))
