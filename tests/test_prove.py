@@ -152,6 +152,11 @@ def test_what_cannot_be_judged_is_refused_in_one_line(source, words, space):
     assert kind == "refused" and words in line and "\n" not in line
 
 
+def test_an_entry_of_a_defined_tensor_has_its_indices(space):
+    with pytest.raises(IndexError, match="xhat: got 2 indices, needs 1"):
+        run("x_hat[k, j]", dict(space))
+
+
 @pytest.mark.parametrize("source, words, mended", table("advised"))
 def test_advice_is_right(source, words, mended, space):
     kind, line = answer(source, space)

@@ -130,8 +130,6 @@ def _add(conditions, base, relation, defs):
 
 def _needed(base, relation):
     """The relation to 0 that is left to say of a base whose sign may be seen, or None."""
-    if is_positive(base):
-        return None
     if is_nonnegative(base):
         return None if relation == Ge else Gt
     return relation
