@@ -45,11 +45,9 @@ def side_conditions(sides: Iterable[Expr], defs: Defs) -> tuple[Expr, ...]:
     """
     conditions = {}
     for side in sides:
-        # every step of a chain asks for its lines
-        if side not in defs.needs:
-            defs.needs[side] = _needs_of(side, defs)
+        needs = _needs_of(side, defs)
         with evaluate(True):
-            for base, relation in defs.needs[side]:
+            for base, relation in needs:
                 _add(conditions, base, relation, defs)
     implied = {
         (base, weaker)
@@ -67,7 +65,9 @@ def side_conditions(sides: Iterable[Expr], defs: Defs) -> tuple[Expr, ...]:
 
 
 def _needs_of(side, defs):
-    """(base, relation) for all that a side needs, the shortest first."""
+    """(base, relation) for all that a side needs, the shortest first; remembered, since steps share their lines."""
+    if side in defs.needs:
+        return defs.needs[side]
     derivatives = []
     # as it is written, since SymPy cancels x / x, and once more with the derivatives that are taken in it
     with evaluate(False):
@@ -82,7 +82,9 @@ def _needs_of(side, defs):
                 for base, relation in _boundaries(formula, name_of(v))
             }
     needs = [need for need in needs if need[1] is not None]
-    return sorted(needs, key=lambda need: (len(str(need[0])), str(need)))
+    needs.sort(key=lambda need: (len(str(need[0])), str(need)))
+    defs.needs[side] = needs
+    return needs
 
 
 def _defined(e):
@@ -130,6 +132,8 @@ def _add(conditions, base, relation, defs):
 
 def _needed(base, relation):
     """The relation to 0 that is left to say of a base whose sign may be seen, or None."""
+    if is_positive(base):
+        return None
     if is_nonnegative(base):
         return None if relation == Ge else Gt
     return relation
@@ -159,7 +163,8 @@ def _fold(base, defs):
         own = indices_of(head)
         if len(own) == len(letters) <= 1:
             value = nf(defs.unfold(head)).xreplace(dict(zip(own, letters, strict=True)))
-            if _core(value) == core:
+            # "r >= 0" would say nothing of r := sqrt(t), which needs t >= 0 itself
+            if _core(value) == core and not _needs_of(head, defs):
                 return head
     if isinstance(base, Opaque):
         form = nf(base.args[0])
