@@ -44,6 +44,15 @@ def test_a_row_has_a_length(sizes):
         check_fixed(s, s, sizes)
 
 
+def test_the_sizes_that_are_named_are_those_that_are_checked():
+    """(N - 2)s is 0 for rows of two entries alone."""
+    at_two_alone = (N - 2) * s, S.Zero
+    assert check_fixed(*at_two_alone, (2,)) == 1
+    for sizes in ((3,), (2, 3)):
+        with pytest.raises(AssertionError, match="fails for rows at N = 3"):
+            check_fixed(*at_two_alone, sizes)
+
+
 def test_a_claim_that_holds_at_the_points_that_are_drawn_is_no_identity():
     drawn = witness._points(Tuple(s), random.Random(0), False)
     vanishes = Mul(*[s - point[s] for point in drawn])
