@@ -63,12 +63,22 @@ FLOATS = {
     "torch": {name: name for name in ("float64", "float32", "float16", "bfloat16")}
     | {"half": "float16", "float": "float32", "double": "float64"},
 }
-# {library: {a name of a parameter: its name here}}
+# {library: {a name of a parameter: its name here}}; a name here that is not among the names is none there
 PARAMETERS = {
-    "numpy": {"x": "a", "array": "a", "object": "a"},
-    "torch": {"input": "a", "A": "a", "x": "a", "self": "a", "size": "shape"}
-    | {"dim": "axis", "keepdim": "keepdims", "p": "ord"},
+    "numpy": {},
+    "torch": {"input": "a", "dim": "axis", "axis": "axis"}
+    | {"keepdim": "keepdims", "keepdims": "keepdims"},
     "math": {},
+}
+# {(library, function): likewise}, for those that differ
+NAMED_APART = {
+    ("numpy", "linalg.norm"): {"x": "a"},
+    ("numpy", "add.reduce"): {"array": "a"},
+    ("numpy", "array"): {"object": "a"},
+    ("numpy", "empty_like"): {"prototype": "a"},
+    ("torch", "norm"): {"input": "a", "p": "ord", "dim": "axis", "keepdim": "keepdims"},
+    ("torch", "linalg.norm"): {"A": "a", "dim": "axis", "keepdim": "keepdims"},
+    ("torch", "linalg.vector_norm"): {"x": "a", "dim": "axis", "keepdim": "keepdims"},
 }
 # the most turns of a loop over values
 LONGEST = 1000
@@ -96,7 +106,10 @@ class Known:
     run: Callable[..., Any]
 
     def __call__(self, *args, **options):
-        names = PARAMETERS[self.library]
+        default = PARAMETERS[self.library]
+        names = NAMED_APART.get((self.library, self.name), default)
+        if set(options) & (set(names.values()) - set(names)):
+            raise NotRead(f"a parameter that {self.name} does not have by this name")
         named = {names.get(name, name): value for name, value in options.items()}
         if len(named) < len(options):
             raise NotRead("a parameter under both of its names")
@@ -245,17 +258,21 @@ def clipped(a, min=None, max=None):
     return a
 
 
-def numpy_clip(a, a_min=ABSENT, a_max=ABSENT, *, min=None, max=None):
+def numpy_clip(a, a_min=ABSENT, a_max=ABSENT, **named):
     """np.clip."""
     given = [bound is not ABSENT for bound in (a_min, a_max)]
-    if any(given) and (not all(given) or min is not None or max is not None):
+    if set(named) - {"min", "max"}:
+        raise NotRead(f"np.clip with {', '.join(named)}")
+    if any(given) and (not all(given) or named):
         raise Wrong("np.clip with one of a_min and a_max, or with min or max besides")
-    return clipped(a, a_min, a_max) if any(given) else clipped(a, min, max)
+    return clipped(a, a_min, a_max) if any(given) else clipped(a, **named)
 
 
 def _addcmul(a, tensor1, tensor2, *, value=1):
     if len({floats(part).dtype for part in (a, tensor1, tensor2)}) > 1:
         raise NotRead("addcmul of tensors of two dtypes, which torch refuses")
+    if not is_number(value):
+        raise NotRead("addcmul with a value that is not a number")
     product = arithmetic("Mult", arithmetic("Mult", tensor1, tensor2), value)
     return arithmetic("Add", a, product)
 
@@ -279,7 +296,11 @@ numpy_sum, numpy_mean = reduction(total), reduction(average)
 def torch_reduction(run):
     """torch.sum and torch.mean, by NumPy's."""
 
-    def of_torch(a, axis=None, keepdims=False, *, dtype=None):
+    def of_torch(a, axis=ABSENT, keepdims=ABSENT, *, dtype=None):
+        if axis is ABSENT and keepdims is not ABSENT:
+            raise Wrong("keepdim without dim, which torch refuses")
+        axis = None if axis is ABSENT else axis
+        keepdims = False if keepdims is ABSENT else keepdims
         return run(a, axis, dtype, keepdims=keepdims)
 
     return of_torch
@@ -683,7 +704,7 @@ NUMPY: dict[str, Callable] = {
     "ones_like": numpy_like(S.One),
     "empty_like": numpy_like(None),
     "eye": eye("numpy"),
-    "identity": eye("numpy"),
+    "identity": lambda n, /, *, dtype=None: eye("numpy")(n, dtype=dtype),
     "asarray": as_array,
     "ascontiguousarray": contiguous,
     "array": new_array,
