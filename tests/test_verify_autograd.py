@@ -192,4 +192,4 @@ def test_a_guess_is_no_ground_for_a_verdict():
     assert verdict.kind == PROVED
     saved = "def dw(dy, x, rms):\n    return (dy * x / rms[:, None]).sum(0)"
     verdict = verify_function(saved, norm(), outputs=("dw",), rms="(M,)")
-    assert verdict.kind == NOT_READ and "rms: no tensor" in verdict.why
+    assert verdict.kind == NOT_READ and "rms is no tensor" in verdict.why
