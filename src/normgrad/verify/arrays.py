@@ -141,15 +141,17 @@ class Memory:
     """The entries that an array shares with its views.
 
     Args:  shape: of the array that was made first; e: an entry; kind: "float" or "bool"
-           cell: whether it is a running sum of numbers, which Python's += replaces
+           cell: of a sum that a loop adds up, what it is made of: "int", "float" or "array"; else ""
     """
 
-    def __init__(self, shape, e, library, dtype, kind="float", cell=False):
+    def __init__(self, shape, e, library, dtype, kind="float", cell=""):
         check_shape(shape)
         state().dtypes.add(dtype)
         self.shape, self.e, self.library, self.dtype = tuple(shape), e, library, dtype
         self.kind, self.cell, self.fixed, self.argument = kind, cell, "", False
         self.written, self.changed = True, False
+        # whether NumPy has a number for it, which += does not change
+        self.scalar = False
         self.born, self.zero_before = list(state().loops), ""
         self.read_whole = False
         # {open loop: the axis that its turn looks into, None where it looks into none}
@@ -195,7 +197,7 @@ class Array:
     @property
     def mutable(self) -> bool:
         """Whether += changes it in place. NumPy's results without axes are numbers, which it does not change."""
-        return self.library == "torch" or self.ndim > 0 or self.memory.cell
+        return self.library == "torch" or self.ndim > 0 or bool(self.memory.cell)
 
     def letter(self, axis: int) -> Expr:
         """The letter of an axis."""
@@ -262,6 +264,8 @@ class Array:
         own = list(self.turns.values())
         if memory.fixed:
             raise NotRead(f"a write to {memory.fixed}")
+        if not (memory.shape or memory.cell) and memory.library == "numpy":
+            raise NotRead("a write to an array without axes")
         if memory.kind != "float":
             raise NotRead("a write to truth values")
         if any(
@@ -308,7 +312,7 @@ class Array:
                 raise NotRead("what other programs may read is written")
 
 
-def array(shape, e, library, dtype, kind="float", cell=False) -> Array:
+def array(shape, e, library, dtype, kind="float", cell="") -> Array:
     """A new array."""
     memory = Memory(shape, e, library, dtype, kind, cell)
     return Array(memory, memory.shape, range(len(memory.shape)))
@@ -331,6 +335,12 @@ def floats(a: Any, words: str = "an operation") -> Array:
 def copied(a: Array) -> Array:
     """A new array with the same entries."""
     return like(a, a.shape, a.e)
+
+
+def scalar(a: Array) -> Array:
+    """The array itself, of which NumPy makes a number where it has no axes."""
+    a.memory.scalar = True
+    return a
 
 
 def perhaps_view(a: Array, new: Array) -> Array:
@@ -367,7 +377,7 @@ def elementwise(f: Callable[..., Expr], *operands: Any, kind: str = "float") -> 
     arrays = [value for value in operands if isinstance(value, Array)]
     library, dtype = _common(arrays)
     shape = broadcast(*[a.shape for a in arrays])
-    return array(shape, f(*map(plain, operands)), library, dtype, kind)
+    return scalar(array(shape, f(*map(plain, operands)), library, dtype, kind))
 
 
 def _common(arrays):
@@ -491,7 +501,8 @@ def chosen(condition: Any, a: Any, b: Any) -> Array:
     kinds = [kind_of(a), kind_of(b)]
     if "bool" in kinds or "float" not in kinds:
         raise NotRead("where of truth values, or of integers")
-    return elementwise(lambda h, p, q: h * p + (1 - h) * q, condition, a, b)
+    # np.where makes an array without axes, and no number
+    return copied(elementwise(lambda h, p, q: h * p + (1 - h) * q, condition, a, b))
 
 
 # axes
@@ -565,7 +576,9 @@ def indexed(a: Array, key: tuple, write: bool = False) -> Array:
             raise NotRead("one entry, or a part, of an array")
         axis += 1
     view = moved(a, order, turns)
-    return view if write or order or a.library == "torch" else copied(view)
+    if write or order or a.library == "torch":
+        return view
+    return perhaps_view(a, copied(view)) if Ellipsis in key else scalar(copied(view))
 
 
 def _check_whole(part, size):
@@ -618,7 +631,8 @@ def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     kept = like(a, shape, summed(floats(a, "a sum").e, sizes))
     if keep:
         return kept
-    return copied(moved(kept, [axis for axis in range(a.ndim) if axis not in axes]))
+    order = [axis for axis in range(a.ndim) if axis not in axes]
+    return scalar(copied(moved(kept, order)))
 
 
 def summed_to(a: Array, shape: Sequence[Expr]) -> Array:
@@ -686,5 +700,5 @@ def einsum(text: Any, *arrays: Any) -> Array:
     product = summed(product, added)
     axes = {letters[c]: AXES[len(result) - 1 - k] for k, c in enumerate(result)}
     shape = [sizes[c] for c in result]
-    new = array(shape, product.xreplace(axes), library, dtype)
+    new = scalar(array(shape, product.xreplace(axes), library, dtype))
     return perhaps_view(arrays[0], new) if set(result) == set(operands) else new

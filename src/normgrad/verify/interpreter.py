@@ -40,9 +40,11 @@ from .arrays import (
     floats,
     indexed,
     is_number,
+    kind_of,
     moved,
     number,
     plain,
+    scalar,
     state,
     summed_to,
 )
@@ -76,6 +78,8 @@ OF_TORCH = set(
     "set_materialize_grads setup_context to_save vjp vmap".split()
 )
 METHODS_READ = ("forward", "backward", "setup_context")
+# what a running sum is made of; the last that is added to it
+CELLS = ("", "int", "float", "array")
 EPSILONS = ("eps", "EPS", "epsilon", "EPSILON")
 
 
@@ -559,7 +563,7 @@ class Reader(Walker):
         match old:
             case Array() if old.mutable:
                 return _in_place(old, operation, value)
-            case Array() if old.memory.fixed:
+            case Array() if not old.memory.scalar:
                 raise NotRead("a change of an array without axes")
             case list():
                 raise NotRead("a list that grows by +=")
@@ -583,11 +587,12 @@ class Reader(Walker):
 
     def _all_turns(self, node, rows, scope):
         """A loop over all rows, or columns: its body once."""
-        own = local_names([node.target, *node.body], in_place=False)
+        own, sums = local_names([node.target, *node.body], in_place=False), []
         for name in local_names(node.body) - own:
             value = scope.names.get(name)
             if is_number(value) or isinstance(value, Array) and not value.mutable:
                 scope.names[name] = _running(value)
+                sums.append(name)
             elif not isinstance(value, Array):
                 scope.names.pop(name, None)
         turn = Turn(rows.size, rows.shared)
@@ -602,6 +607,8 @@ class Reader(Walker):
         state().loops.pop()
         for name in own:
             scope.names.pop(name, None)
+        for name in sums:
+            scope.names[name] = _added_up(scope.names[name])
 
     # expressions
 
@@ -617,8 +624,11 @@ class Reader(Walker):
         raise NotRead(f"the constant {node.value!r}")
 
     def value_Name(self, node, scope):
-        """What a name stands for."""
-        return scope.load(node.id)
+        """What a name stands for; of a running sum its value, since a number has no other."""
+        value = scope.load(node.id)
+        if isinstance(value, Array) and value.memory.cell:
+            return scalar(copied(value))
+        return value
 
     def value_Dict(self, node, scope):
         """A dict whose keys are texts."""
@@ -1023,7 +1033,10 @@ def _operand(target, value):
 
 def _in_place(target, operation, value):
     """What target op= value leaves: the target, or a running sum that has got a shape."""
-    floats(target, "a change in place")
+    cell = floats(target, "a change in place").memory.cell
+    if cell:
+        kind = "array" if isinstance(value, Array) else kind_of(value)
+        cell = max(cell, kind, key=CELLS.index)
     value = _operand(target, value)
     if operation not in ARITHMETIC:
         raise NotRead(f"{operation} in place")
@@ -1032,6 +1045,7 @@ def _in_place(target, operation, value):
         if not target.memory.cell:
             raise Wrong("a change in place by what has another shape")
         target = _grown(target, shape)
+    target.memory.cell = cell
     if operation in ("Add", "Sub"):
         target.write(value.e if operation == "Add" else -value.e, add=True)
     else:
@@ -1042,14 +1056,24 @@ def _in_place(target, operation, value):
 
 def _running(value):
     """A number as a cell of its own, to which a loop adds."""
-    if not isinstance(value, Array):
-        value = array((), plain(value), state().library, "mixed")
-    return array((), value.e, state().library, value.dtype, cell=True)
+    if isinstance(value, Array):
+        if not value.memory.scalar:
+            raise NotRead("a change of an array without axes")
+        return array((), value.e, value.library, value.dtype, cell="array")
+    return array((), plain(value), state().library, "mixed", cell=kind_of(value))
+
+
+def _added_up(cell):
+    """A running sum after its loop: a number, or the array that the first turn has made."""
+    kind, cell.memory.cell = cell.memory.cell, ""
+    if kind != "array":
+        return number(cell.e, kind)
+    return scalar(cell)
 
 
 def _grown(cell, shape):
     """A running sum of arrays, which was a number."""
-    new = array(shape, cell.memory.e, cell.library, cell.dtype, cell=True)
+    new = array(shape, cell.memory.e, cell.library, cell.dtype, cell="array")
     for name in ("born", "read_in", "written_in"):
         setattr(new.memory, name, getattr(cell.memory, name))
     return new

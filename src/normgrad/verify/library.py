@@ -532,7 +532,9 @@ def _squeezed(a, axis):
         words = f"squeeze of an axis of {a.shape[at]} entries"
         raise Wrong(words) if a.library == "numpy" else NotRead(words)
     view = moved(a, [axis for axis in range(a.ndim) if axis != at])
-    return view if view.shape or a.library == "torch" else copied(view)
+    if view.shape or a.library == "torch":
+        return view
+    return perhaps_view(a, copied(view))
 
 
 def _numpy_broadcast_to(a, shape):

@@ -1,0 +1,84 @@
+"""Programs of arrays and loops, each with the verdict that it is due, in a table that is read here."""
+
+import re
+from inspect import signature
+from pathlib import Path
+
+import numpy as np
+import pytest
+from homework_solutions import of_source
+from points import Point, apart, results
+
+from normgrad.verify import Out, T, eps, norm, verify
+from normgrad.verify.programs import input_of
+from normgrad.verify.verdict import NOT_READ, PROVED, REFUTED, WRONG
+
+TABLE = Path(__file__).with_name("verify_array_claims.txt").read_text(encoding="utf8")
+NORMS = {"rms": norm(), "layer": norm(center=True, bias=True)}
+KINDS = {"proved": PROVED, "refuted": REFUTED, "not read": NOT_READ, "wrong": WRONG}
+LINES = {
+    "numpy": "import math\nimport numpy as np\n",
+    "torch": "import math\nimport torch\n",
+}
+LINES["loops"] = LINES["numpy"]
+OUTPUTS = ("y", "mean", "rstd", "dx", "dw", "db")
+
+
+def cases():
+    """(kind, words that the verdict says, library, definitions, outputs, program) of the table."""
+    for block in re.split(r"\n\n+", TABLE):
+        header, _, program = block.partition("\n")
+        if found := re.fullmatch(r"\[(.*?)\] (\w+) (\w+) (\S+)(?: -- (.*))?", header):
+            kind, library, name, outputs, words = found.groups()
+            case = KINDS[kind], words or "", library, name, outputs.split(","), program
+            yield pytest.param(*case, id=program.replace("\n", "|")[:150])
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "library", "name", "outputs", "program"), list(cases())
+)
+def test_a_program_of_arrays_has_the_verdict_that_it_is_due(
+    kind, words, library, name, outputs, program
+):
+    if library == "torch":
+        pytest.importorskip("torch")
+    text = LINES[library] + program + "\n"
+    if library == "loops":
+        verdict = of_loops(text, NORMS[name], outputs)
+    else:
+        verdict = verify(text, NORMS[name], outputs=outputs, library=library)
+    assert verdict.kind == kind, verdict
+    assert words in str(verdict)
+    if kind == PROVED:
+        run(text, library, NORMS[name], outputs)
+
+
+def run(text, library, definitions, outputs):
+    """Holds what the last function of a text returns against the definitions."""
+    function = list(of_source(text).values())[-1]
+    for sizes in ((4, 3), (1, 5)):
+        point = Point(sizes, definitions.defs, np.random.default_rng(0))
+        arguments = []
+        for parameter in signature(function).parameters:
+            is_output = library == "loops" and parameter in outputs
+            value = point.tensor(input_of(parameter, parameter).head)
+            arguments.append(np.empty_like(value) if is_output else value)
+        values = results(function, library.replace("loops", "numpy"), arguments)
+        if library == "loops":
+            names = list(signature(function).parameters)
+            values = [arguments[names.index(output)] for output in outputs]
+        for output, value in zip(outputs, values, strict=True):
+            assert not apart(value, point.tensor(definitions.outputs[output])), output
+
+
+def of_loops(text, definitions, outputs):
+    function = of_source(text)["f"]
+    binding = {}
+    for name in signature(function).parameters:
+        if name == "eps":
+            binding[name] = eps
+        elif name in outputs:
+            binding[name] = Out(name)
+        else:
+            binding[name] = T(name)
+    return verify(function, binding, definitions)
