@@ -39,7 +39,8 @@ and 8 hold, and:
 10. The statements and expressions of `interpreter`, the tables of `library`, and the arrays of `arrays`, in which no
    size is ever put in. What is not known there is refused: a keyword, a branch on a size, a loop over some rows. What
    a loop writes, it reads at the same turn alone.
-11. Where values are compared, the two sides differ; what is divided by is not 0: the verdict prints both.
+11. Where values are compared, the two sides differ; what is divided by is not 0: the first line of the verdict says
+   both. Such a condition leaves out single points: one that leaves out more, as Max(x, 0) not 0 does, is refused.
 """
 
 from ..symbolic.symbols import M, N, eps

@@ -28,7 +28,7 @@ from ..symbolic.symbols import M, N
 from .binding import PIDS
 from .binding import PROGRAMS as PROGRAM_COUNTS
 from .over_rows import Turn, summed
-from .values import NotRead, Wrong
+from .values import Misfit, NotRead, Wrong
 
 # AXES[0] is the letter of the last axis
 AXES = index("a1", "a2", "a3", "a4")
@@ -361,7 +361,7 @@ def broadcast(*shapes: Sequence[Expr]) -> tuple[Expr, ...]:
         if len(longer) > 1:
             both = " and ".join(str(tuple(shape)) for shape in shapes)
             equal = " = ".join(map(str, longer))
-            raise Wrong(f"the shapes {both} fit together for {equal} only")
+            raise Misfit(f"the shapes {both} fit together for {equal} only")
         result += longer or [ONE]
     return tuple(result)
 
@@ -516,7 +516,7 @@ def axis_of(a: Array, axis: Any, more: int = 0) -> int:
     if not ndim:
         raise NotRead("an axis of an array without axes")
     if not -ndim <= axis < ndim:
-        raise Wrong(f"axis {axis} of an array with {ndim} axes")
+        raise Misfit(f"axis {axis} of an array with {ndim} axes")
     return axis % ndim
 
 
@@ -528,7 +528,7 @@ def axes_of(a: Array, axis: Any) -> list[int]:
         raise Wrong("axes in a list, which NumPy refuses")
     axes = [axis_of(a, k) for k in (axis if isinstance(axis, tuple | list) else [axis])]
     if len(set(axes)) < len(axes):
-        raise Wrong("an axis that is given twice")
+        raise Misfit("an axis that is given twice")
     if not axes:
         raise NotRead("a reduction over an empty tuple of axes")
     return axes
@@ -551,7 +551,7 @@ def indexed(a: Array, key: tuple, write: bool = False) -> Array:
         raise NotRead("an index with two ellipses")
     count = len(parts) - parts.count(None) - 1
     if count > a.ndim:
-        raise Wrong(f"{count} indices of an array with {a.ndim} axes")
+        raise Misfit(f"{count} indices of an array with {a.ndim} axes")
     at = parts.index(Ellipsis)
     parts[at : at + 1] = [slice(None)] * (a.ndim - count)
     order, turns, axis = [], {}, 0
@@ -566,7 +566,7 @@ def indexed(a: Array, key: tuple, write: bool = False) -> Array:
             pass
         elif isinstance(part, Turn):
             if a.shape[axis] != part.size:
-                raise Wrong(
+                raise Misfit(
                     f"a loop over {part.size} looks into an axis of {a.shape[axis]} entries"
                 )
             if a.axes[axis] is None:
@@ -603,7 +603,7 @@ def reshaped(a: Array, shape: Sequence[Any]) -> Array:
     kept = [axis for axis in range(a.ndim) if a.shape[axis] != 1]
     if [size for size in sizes if size != 1] != [a.shape[axis] for axis in kept]:
         words = f"{a.shape} reshaped to {tuple(sizes)}"
-        raise NotRead(words) if sympy.prod(sizes) == count else Wrong(words)
+        raise NotRead(words) if sympy.prod(sizes) == count else Misfit(words)
     old = iter(kept)
     view = moved(a, [None if size == 1 else next(old) for size in sizes])
     return perhaps_view(a, copied(view))
@@ -614,7 +614,7 @@ def expanded(a: Array, shape: Sequence[Any]) -> Array:
     sizes = sizes_of(shape)
     check_shape(sizes)
     if broadcast(a.shape, sizes) != tuple(sizes):
-        raise Wrong(f"{a.shape} broadcast to {tuple(sizes)}")
+        raise Misfit(f"{a.shape} broadcast to {tuple(sizes)}")
     axes = [None] * (len(sizes) - a.ndim)
     for own, mine, size in zip(a.axes, a.shape, sizes[len(axes) :], strict=True):
         axes.append(own if size == mine else None)
@@ -683,13 +683,13 @@ def einsum(text: Any, *arrays: Any) -> Array:
     names = operands.split(",")
     if [floats(a, "einsum").ndim for a in arrays] != list(map(len, names)):
         shapes = ", ".join(str(a.shape) for a in arrays)
-        raise Wrong(f"einsum {text} of the shapes {shapes}")
+        raise Misfit(f"einsum {text} of the shapes {shapes}")
     letters = {c: Dummy("r", integer=True, positive=True) for c in operands}
     sizes, product = {}, ONE
     for a, own in zip(arrays, names, strict=True):
         for c, size in zip(own, a.shape, strict=True):
             if sizes.setdefault(c, size) != size:
-                raise Wrong(f"einsum {text}: {c} is {sizes[c]} and {size}")
+                raise Misfit(f"einsum {text}: {c} is {sizes[c]} and {size}")
         product *= a.e.xreplace({a.letter(k): letters[c] for k, c in enumerate(own)})
     if len(set(result)) < len(result) or not set(result) <= set(sizes):
         raise Wrong(f"einsum {text}")

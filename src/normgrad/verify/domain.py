@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from sympy import Expr, I, Mul, Pow, sqrt
 
+from ..symbolic.conditions import is_zero_on_an_open_set
 from ..symbolic.normal_form import Root, nf
 from ..symbolic.patience import OutOfPatience
 from ..symbolic.proof import lettered
@@ -29,19 +30,22 @@ def conditions(
     Args:  needed: (a number, what must hold of it) for each operation, in i and j
     """
     where: dict[str, None] = {}
+    unfold = definitions.defs.unfold
     refused: dict[int, str] = {}
     for position, (e, kind) in enumerate(needed):
         words = DIVISOR if kind == BRANCH else kind
         text = f"{lettered(e)[0]} is {words}"
         if kind in (DIVISOR, BRANCH):
             where[text] = None
-        if kind != DIVISOR and not _defined(e, kind, definitions):
+        if kind != DIVISOR and not defined(e, kind, definitions):
             refused[position] = text
+        elif kind == DIVISOR and is_zero_on_an_open_set(unfold(e)):
+            refused[position] = f"{text}, which leaves out more than points"
     return list(where), refused
 
 
-def _defined(e, kind, definitions):
-    """Whether the definitions have no value either where a condition does not hold."""
+def defined(e: Expr, kind: str, definitions: Norm) -> bool:
+    """Whether the definitions have no value either where a condition on e does not hold."""
     try:
         forms = [
             nf(definitions.defs.unfold(head)) for head in definitions.outputs.values()

@@ -27,6 +27,7 @@ from .arrays import (
     ARITHMETIC,
     Array,
     DType,
+    Misfit,
     NotRead,
     Scalar,
     Wrong,
@@ -47,6 +48,14 @@ from .arrays import (
     scalar,
     state,
     summed_to,
+)
+from .genuine import (
+    OPERATORS,
+    check_builtin,
+    check_function,
+    check_tensor,
+    is_from,
+    is_genuine,
 )
 from .library import (
     BUILTINS,
@@ -224,12 +233,14 @@ class Outside:
 
     def load(self, name: str) -> Any:
         """The value of a name, as it is now."""
-        free, names = self.function.__code__.co_freevars, self.function.__globals__
+        free, names = _free(self.function), self.function.__globals__
         if name in free:
-            value = self.function.__closure__[free.index(name)].cell_contents
+            value = free[name]
         elif name in names:
             value = names[name]
         else:
+            if name in BUILTINS:
+                check_builtin(name)
             return builtin(name)
         return self.reader.constant(name, self.reader.admit(value))
 
@@ -238,6 +249,12 @@ def check_method(kind: str, name: str) -> None:
     """Refuse what a Function puts in the place of torch's own, such as apply, and what Python calls by itself."""
     if name in OF_TORCH.difference(METHODS_READ) or name.startswith("_"):
         raise NotRead(f"{kind}.{name}, which torch or Python calls by itself")
+
+
+def _free(function):
+    """{free name of a function object: its value}."""
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    return dict(zip(function.__code__.co_freevars, cells, strict=True))
 
 
 def builtin(name: str) -> Any:
@@ -314,6 +331,8 @@ class Reader(Walker):
     def __init__(self, symbols: bool = True):
         self.symbols, self.used, self.depth = symbols, {}, 0
         self.phase, self.asked = FORWARD, False
+        # whether objects are read, whose libraries are those of this process
+        self.live = False
 
     # what stands around the program
 
@@ -346,8 +365,11 @@ class Reader(Walker):
                     return self.attribute(Module(library), name)
         for name, function in BUILTINS.items():
             if value is getattr(builtins, name):
+                check_builtin(name)
                 return function
         torch = sys.modules.get("torch")
+        if torch and value is torch.autograd.function.once_differentiable:
+            return self.attribute(Module("torch.autograd.function"), value.__name__)
         if torch and isinstance(value, type):
             if value is torch.autograd.Function:
                 return FUNCTION
@@ -359,11 +381,18 @@ class Reader(Walker):
 
     def function_of(self, function: FunctionType) -> Function:
         """A function object, from its source."""
-        wrapped = getattr(function, "__wrapped__", None)
-        if wrapped is not None:
-            if function.__globals__["__name__"] != "torch.autograd.function":
+        if hasattr(function, "__wrapped__"):
+            # anyone may write __wrapped__: what is called is in the closure
+            is_once = function.__code__.co_name == "wrapper" and "fn" in _free(function)
+            if not is_once or not is_from("torch", function):
                 raise NotRead(f"the decorator of {function.__name__}")
-            function = wrapped
+            function = _free(function)["fn"]
+        if not self.live:
+            self.live = True
+            for name in OPERATORS if state().library == "torch" else ():
+                check_tensor(name)
+        if function.__builtins__ is not vars(builtins):
+            raise NotRead(f"{function.__name__}, which has other builtins")
         node = definition(function)
         self._check_decorators(node, Outside(self, function))
         values = function.__defaults__ or ()
@@ -377,6 +406,9 @@ class Reader(Walker):
         methods, base = {}, sys.modules["torch"].autograd.Function
         if type(kind) is not type(base):
             raise NotRead(f"the metaclass of {kind.__name__}")
+        apply = getattr_static(base, "apply").__func__
+        if not is_genuine("torch", "apply", apply):
+            raise NotRead("torch.autograd.Function.apply, which is not torch's own")
         for name in sorted(OF_TORCH.intersection(dir(base))):
             method = getattr_static(kind, name)
             if method is getattr_static(base, name):
@@ -537,7 +569,7 @@ class Reader(Walker):
         view = indexed(owner, key if isinstance(key, tuple) else (key,), write=True)
         value = _operand(view, value)
         if broadcast(view.shape, value.shape) != view.shape:
-            raise Wrong("a value that does not fit where it is written")
+            raise Misfit("a value that does not fit where it is written")
         view.write(value.e)
 
     def read_AugAssign(self, node, scope):
@@ -783,11 +815,17 @@ class Reader(Walker):
         method = METHODS[owner.library].get(name)
         if method is None:
             raise NotRead(f"the attribute {name} of an array of {owner.library}")
+        if self.live and owner.library == "torch":
+            check_tensor(name)
         return Known(owner.library, name, partial(method, owner))
 
     def _of_module(self, path):
         library, _, full = path.partition(".")
         table = TABLES[library]
+        if self.live and (
+            full in table or full in CONSTANTS[library] or path in SPECIAL
+        ):
+            check_function(library, full)
         if full in table:
             return Known(library, full, table[full])
         if full in CONSTANTS[library]:
@@ -1013,7 +1051,7 @@ def _check_key(owner, key):
                 raise NotRead("an index that is no plain number")
         case (tuple() | list(), int()) if type(key) is int:
             if not -len(owner) <= key < len(owner):
-                raise Wrong(f"index {key} of {len(owner)} values")
+                raise Misfit(f"index {key} of {len(owner)} values")
         case _:
             raise NotRead(f"an index of {type(owner).__name__} by {type(key).__name__}")
 
@@ -1043,7 +1081,7 @@ def _in_place(target, operation, value):
     shape = broadcast(target.shape, value.shape)
     if shape != target.shape:
         if not target.memory.cell:
-            raise Wrong("a change in place by what has another shape")
+            raise Misfit("a change in place by what has another shape")
         target = _grown(target, shape)
     target.memory.cell = cell
     if operation in ("Add", "Sub"):

@@ -23,6 +23,7 @@ from .arrays import (
     PROGRAMS,
     Array,
     DType,
+    Misfit,
     NotRead,
     Scalar,
     Wrong,
@@ -491,7 +492,7 @@ def transposed(a, *axes):
     axes = _sequence(axes)
     order = [axis_of(a, axis) for axis in axes]
     if sorted(order) != list(range(a.ndim)):
-        raise Wrong("a transpose that leaves out an axis, or has one twice")
+        raise Misfit("a transpose that leaves out an axis, or has one twice")
     return moved(a, order)
 
 
@@ -504,7 +505,7 @@ def _swapped(a, first, second, /):
 
 def _torch_t(a):
     if a.ndim > 2:
-        raise Wrong(f"t of a tensor with {a.ndim} axes")
+        raise Misfit(f"t of a tensor with {a.ndim} axes")
     return transposed(a)
 
 
@@ -530,7 +531,7 @@ def _squeezed(a, axis):
     at = axis_of(a, axis)
     if a.shape[at] != 1:
         words = f"squeeze of an axis of {a.shape[at]} entries"
-        raise Wrong(words) if a.library == "numpy" else NotRead(words)
+        raise Misfit(words) if a.library == "numpy" else NotRead(words)
     view = moved(a, [axis for axis in range(a.ndim) if axis != at])
     if view.shape or a.library == "torch":
         return view
@@ -625,7 +626,7 @@ def in_place(run):
             if isinstance(value, Array) and value.memory is self.memory:
                 raise NotRead("an operation in place with a view of the tensor itself")
         if result.shape != self.shape:
-            raise Wrong("a result in place that has another shape")
+            raise Misfit("a result in place that has another shape")
         self.write(result.e)
         return self
 
@@ -643,7 +644,7 @@ def _normalized(a, normalized_shape, weight, bias, eps, center):
     shape = floats(a).shape
     axes = range(len(shape))[-len(sizes) :]
     if not sizes or shape[-len(sizes) :] != sizes:
-        raise Wrong(f"normalized_shape {sizes} of {shape}")
+        raise Misfit(f"normalized_shape {sizes} of {shape}")
     if center:
         a = elementwise(sub, a, average(a, axes, keep=True))
     squares = average(elementwise(mul, a, a), axes, keep=True)
@@ -652,7 +653,7 @@ def _normalized(a, normalized_shape, weight, bias, eps, center):
         if vector is None:
             continue
         if floats(vector).shape != sizes:
-            raise Wrong(f"a weight or bias of the shape {vector.shape}")
+            raise Misfit(f"a weight or bias of the shape {vector.shape}")
         a = elementwise(f, a, vector)
     return a
 
@@ -823,7 +824,7 @@ def _as_int(x, /):
 def _length_of(x, /):
     if isinstance(x, Array):
         if not x.ndim:
-            raise Wrong("len of an array without axes")
+            raise Misfit("len of an array without axes")
         return number(x.shape[0], "int")
     if isinstance(x, tuple | list | str | dict):
         return len(x)

@@ -54,7 +54,7 @@ from .programs import REAL, noted
 from .python_source import definition
 from .text import check_seconds, check_type
 from .values import Limit
-from .verdict import WRONG, Verdict, refused
+from .verdict import NOT_READ, WRONG, Verdict, refused
 
 # {a word of a binding: what it is here}
 WORDS = {
@@ -176,18 +176,33 @@ class LoopReader(Reader):
 
 
 def _is_own(function):
-    """Whether a function is the package's of that name, or has its very text."""
-    return ast.dump(definition(function)) == _own_text(function.__name__)
+    """Whether a function is the package's of that name, or has its very text, over the same names."""
+    kernels = _kernels()
+    own = getattr(kernels, function.__name__, None)
+    if kernels is None or not isinstance(own, FunctionType) or function is own:
+        return function is own
+    there, here = function.__globals__, own.__globals__
+    for name in own.__code__.co_names:
+        # a copy of the text may have a copy of what it calls, and no other np
+        value = there.get(name)
+        if (
+            value is here.get(name)
+            or isinstance(value, FunctionType)
+            and _is_own(value)
+        ):
+            continue
+        if not isinstance(value, int) or value != here[name]:
+            return False
+    return ast.dump(definition(function)) == ast.dump(definition(own))
 
 
 @cache
-def _own_text(name):
-    """The syntax tree of a function of the package's, as text; None where there is no Numba."""
+def _kernels():
+    """The package's kernels in loops; None where there is no Numba."""
     try:
-        kernels = import_module("normgrad.numba_kernels.kernels")
+        return import_module("normgrad.numba_kernels.kernels")
     except ImportError:
         return None
-    return ast.dump(definition(getattr(kernels, name)))
 
 
 def _argument(name, bound):
@@ -273,7 +288,8 @@ def verify_loops(
                     name, value, outputs[name], definitions, seconds
                 )
             elif isinstance(value, Array) and value.memory.changed:
-                return Verdict(WRONG, why=f"it writes over {name}")
+                why = f"it writes over {name}, which is bound as an input"
+                return Verdict(NOT_READ, why=why)
         claims = [verdict.claim or name for name, verdict in verdicts.items()]
         claims += [f"if {words}" for words in trace.words if words.endswith(BEFORE)]
         verdict = noted(trace, definitions, verdicts, ", ".join(claims), list(ALWAYS))

@@ -14,14 +14,27 @@ from itertools import product
 from types import FunctionType, NoneType
 from typing import Any
 
-from sympy import Expr, Indexed, Ne, S, Symbol, default_sort_key, evaluate
+from sympy import (
+    Expr,
+    Indexed,
+    Mul,
+    Ne,
+    S,
+    Symbol,
+    default_sort_key,
+    evaluate,
+    expand,
+    factor,
+)
+from sympy.core.relational import Relational
 
 from ..symbolic.calculus import RangeError, index_ranges
-from ..symbolic.conditions import side_conditions
+from ..symbolic.conditions import is_zero_on_an_open_set, side_conditions
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import Partial, tensor
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
+from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, eps, i, j
 from .arrays import ONE, Array, NotRead, State, Wrong, is_number, plain
 from .binding import check_roles
@@ -39,6 +52,7 @@ from .definitions import (
 )
 from .definitions import entry as head_of
 from .difference import field_terms
+from .domain import POSITIVE, defined
 from .functions import (
     Input,
     Trace,
@@ -48,6 +62,7 @@ from .functions import (
     trace,
 )
 from .text import check_seconds, check_type, value_of
+from .values import Misfit
 from .verdict import (
     MORE,
     NOT_READ,
@@ -229,9 +244,10 @@ def verify_function(
     with evaluate(True):
         for variant in _variants(bound):
             verdicts.append(claim.verdict(definitions, variant))
-            if verdicts[-1].kind not in (WRONG, NOT_READ):
+            if verdicts[-1].kind == PROVED:
                 return verdicts[-1]
-    first, last = verdicts[0], verdicts[-1]
+    refuted = [verdict for verdict in verdicts if verdict.kind == REFUTED]
+    first, last = [*refuted, *verdicts][0], verdicts[-1]
     if first.kind == WRONG and first.why != last.why:
         why = f"{first.why}; {_shapes_assumed(bound)}"
         return replace(first, kind=NOT_READ, why=why)
@@ -334,6 +350,8 @@ class _Claim:
                 if verdict and each and each.claim.is_run:
                     constants = self._constants(ran.traced)
                     verdict = each.confronted(verdict, definitions, constants)
+        except Misfit as reason:
+            verdict = _taken(refused(reason), bound)
         except NotRead as reason:
             verdict = refused(reason)
         except (NotImplementedError, OutOfPatience, RangeError) as reason:
@@ -478,10 +496,11 @@ class _Claim:
             f"{name} = {value} is eps, and may be any positive number"
             for name, value in traced.constants.items()
         ]
-        verdicts = {
-            name: self._of_output(name, value, definitions)
-            for name, value in claims.items()
-        }
+        verdicts = {}
+        for name, value in claims.items():
+            verdicts[name] = self._of_output(name, value, definitions)
+            if verdicts[name].kind == WRONG and isinstance(value, Array):
+                verdicts[name] = _taken(verdicts[name], bound)
         heads = ", ".join(str(definitions.outputs[name]) for name in claims)
         name = self.name or getattr(self.program, "__name__", "the program")
         claim = f"{name} returns {heads}"
@@ -685,6 +704,16 @@ def _of_output(name, value, definitions, seconds):
     return verdict
 
 
+def _taken(verdict, bound):
+    """What does not fit the shapes that arguments are taken to have is not read, and no fault of the program."""
+    tensors = {name: value for name, value in bound.items() if _is_tensor(value)}
+    taken = [f"{name} as {value.shape}" for name, value in tensors.items()]
+    words = ", ".join(taken).replace(" as ", " is taken as ", 1)
+    how = 'another shape is said as rstd="rstd[:, None]" or q="(M, N)"'
+    why = f"{verdict.why}; {words}; {how}, and more axes are not read"
+    return replace(verdict, kind=NOT_READ, why=why)
+
+
 def _recognized(names, definitions):
     """The names that a program has for its results, where all of them are names of the definitions' outputs."""
     if names is None:
@@ -725,21 +754,65 @@ def noted(
     if S.false in conditions:
         why = "it divides by 0, or takes a root of what is negative"
         return Verdict(WRONG, why=why)
-    where = list(map(_condition_in_words, conditions))
-    claim = ", ".join([claim, *where])
-    words = [*assumptions, *state.words, *where]
+    compared = [Ne(_readable(a - b), 0) for a, b in state.kinks]
+    conditions = list(dict.fromkeys([*conditions, *compared]))
+    where = [_condition_in_words(part, definitions.defs) for part in conditions]
     for a in state.zeros:
-        words.append(f"{lettered(_readable(a))[0]} is 0 in every row")
-    for a, b in state.kinks:
-        text = lettered(_readable(a - b))[0]
-        words.append(f"what is compared is not equal: {text} is not 0")
-    return whole(verdicts, claim, words)
+        where.append(f"where {lettered(_readable(a))[0]} is 0 in every row")
+    claim = ", ".join([claim, *dict.fromkeys(where)])
+    verdict = whole(verdicts, claim, [*assumptions, *state.words, *where])
+    # a comparison of equal values decides neither way, so that nothing is refuted by it either
+    decisive = {PROVED: conditions, REFUTED: compared}.get(verdict.kind, ())
+    for condition in decisive:
+        if excludes_more_than_points(condition, definitions):
+            text = where[conditions.index(condition)]
+            why = f"it is followed only {text}, which leaves out more than points"
+            return replace(
+                verdict, kind=NOT_READ, why=why, counterexample=None, difference=()
+            )
+    return verdict
 
 
-def _condition_in_words(condition):
+def excludes_more_than_points(condition: Relational, definitions: Norm) -> bool:
+    """Whether a condition leaves out inputs for which the definitions have a value, and more than single points.
+
+    It stops `np.where(np.maximum(x, 0) > 0, y, 0 * x)`, whose two sides are equal for every x below 0.
+
+    Args:  condition: of a program, such as e > 0, in the indices i and j
+    """
+    e = definitions.defs.unfold(condition.lhs)
+    if not (isinstance(condition, Ne) or is_nonnegative(e)):
+        excludes = not defined(e, POSITIVE, definitions)
+    elif e.has(Indexed):
+        excludes = is_zero_on_an_open_set(e)
+    else:
+        excludes = _is_0_at_a_size(e)
+    if excludes:
+        lines = definitions.defs.reached(*definitions.outputs.values())
+        bodies = [body for _, body in lines]
+        return condition not in side_conditions(bodies, definitions.defs)
+    return False
+
+
+def _is_0_at_a_size(e):
+    """Whether an expression in M and N may be 0; both count from 1."""
+    larger = {size: size + 1 for size in (M, N)}
+    factors = Mul.make_args(factor(expand(e.xreplace(larger))))
+    return not all(is_positive(part) or is_positive(-part) for part in factors)
+
+
+def _condition_in_words(condition, defs):
+    text = lettered(condition)[0]
     if isinstance(condition, Ne):
-        return f"where {lettered(condition.lhs)[0]} is not 0"
-    return f"where {lettered(condition)[0]}"
+        text = f"{lettered(condition.lhs)[0]} is not 0"
+    e = defs.unfold(condition.lhs)
+    lengths = []
+    if e.has(Indexed) and not is_zero_on_an_open_set(e):
+        at_1 = [size for size in (M, N) if is_zero_on_an_open_set(e, {size: 1})]
+        lengths = [f"{size} = 1" for size in at_1]
+    if lengths:
+        text += f", which is so for no input at {' or '.join(lengths)}"
+    return f"where {text}"
 
 
 def _indexed(name, sizes):

@@ -8,7 +8,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from ..symbolic.patience import look
-from .values import NotRead, Wrong
+from .values import Misfit, NotRead, Wrong
 
 
 class Returned(Exception):
@@ -99,7 +99,7 @@ class Walker:
         if any(isinstance(target, ast.Starred) for target in targets):
             raise NotRead("a name with a star that takes several values")
         if len(value) != len(targets):
-            raise Wrong(f"{len(value)} values for {len(targets)} names")
+            raise Misfit(f"{len(value)} values for {len(targets)} names")
         for target, part in zip(targets, value, strict=True):
             self.assign(target, part, names)
 

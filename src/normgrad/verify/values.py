@@ -28,6 +28,10 @@ class Wrong(NotRead):
     """A line that is followed and wrong whatever the definitions."""
 
 
+class Misfit(Wrong):
+    """A line that is followed and does not fit the shapes that the arguments have been given, or are taken to have."""
+
+
 class Unknown(Wrong):
     """A value is used that a masked load leaves undefined."""
 

@@ -23,8 +23,8 @@ OFFERED = (
     )),
     "normgrad.verify",
     *(f"normgrad.verify.{name}" for name in (
-        "api arrays binding calls definitions difference domain expressions front functions interpreter library "
-        "loops memory over_rows places programs python_source source statements sums syntax values "
+        "api arrays binding calls definitions difference domain expressions front functions genuine interpreter "
+        "library loops memory over_rows places programs python_source source statements sums syntax values "
         "verdict welford".split()
     )),
     "normgrad.prove",
