@@ -82,3 +82,29 @@ def of_loops(text, definitions, outputs):
         else:
             binding[name] = T(name)
     return verify(function, binding, definitions)
+
+
+OF_RMS = """
+def f(dy, x, weight, rms):
+    x_hat = x / rms[:, None]
+    wdy = dy * weight
+    c1 = (wdy * x_hat).mean(1, keepdims=True)
+    return (wdy - x_hat * c1) / rms[:, None]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said", "kind"),
+    [
+        ("", "", "(M,)", NOT_READ),
+        ("- x_hat", "+ x_hat", "(M,)", NOT_READ),
+        ("/ rms", "* rms", "rstd", PROVED),
+        ("/ rms", "/ rms", "rstd", REFUTED),
+        ("/ rms", "* rms", "mean", NOT_READ),
+    ],
+)
+def test_nothing_is_refuted_by_a_tensor_that_nobody_defined(old, new, said, kind):
+    text = OF_RMS.replace(old, new)
+    verdict = verify(text, NORMS["rms"], outputs=("dx",), rms=said)
+    assert verdict.kind == kind, verdict
+    assert "rms is no tensor of the definitions" in verdict.why or kind != NOT_READ
