@@ -1051,7 +1051,9 @@ def _check_key(owner, key):
                 raise NotRead("an index that is no plain number")
         case (tuple() | list(), int()) if type(key) is int:
             if not -len(owner) <= key < len(owner):
-                raise Misfit(f"index {key} of {len(owner)} values")
+                of_a_shape = any(isinstance(part, Scalar) for part in owner)
+                kind = Misfit if of_a_shape else Wrong
+                raise kind(f"index {key} of {len(owner)} values")
         case _:
             raise NotRead(f"an index of {type(owner).__name__} by {type(key).__name__}")
 
