@@ -179,19 +179,21 @@ def _is_own(function):
     """Whether a function is the package's of that name, or has its very text, over the same names."""
     kernels = _kernels()
     own = getattr(kernels, function.__name__, None)
+    own = getattr(own, "py_func", own)
     if kernels is None or not isinstance(own, FunctionType) or function is own:
         return function is own
     there, here = function.__globals__, own.__globals__
     for name in own.__code__.co_names:
         # a copy of the text may have a copy of what it calls, and no other np
-        value = there.get(name)
+        value, of_own = there.get(name), here.get(name)
         if (
-            value is here.get(name)
-            or isinstance(value, FunctionType)
-            and _is_own(value)
+            value is of_own
+            or type(value) is type(of_own) in (int, float)
+            and value == of_own
         ):
             continue
-        if not isinstance(value, int) or value != here[name]:
+        value = getattr(value, "py_func", value)
+        if not isinstance(value, FunctionType) or not _is_own(value):
             return False
     return ast.dump(definition(function)) == ast.dump(definition(own))
 

@@ -754,7 +754,8 @@ def noted(
     if S.false in conditions:
         why = "it divides by 0, or takes a root of what is negative"
         return Verdict(WRONG, why=why)
-    compared = [Ne(_readable(a - b), 0) for a, b in state.kinks]
+    differences = [_readable(a - b) for a, b in state.kinks]
+    compared = [Ne(e, 0, evaluate=False) for e in differences if Ne(e, 0) is not S.true]
     conditions = list(dict.fromkeys([*conditions, *compared]))
     where = [_condition_in_words(part, definitions.defs) for part in conditions]
     for a in state.zeros:
