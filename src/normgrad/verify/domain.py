@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from sympy import Expr, I, Mul, Pow, sqrt
 
-from ..symbolic.conditions import is_zero_on_an_open_set
 from ..symbolic.normal_form import Root, nf
+from ..symbolic.open_sets import is_zero_on_an_open_set
 from ..symbolic.patience import OutOfPatience
 from ..symbolic.proof import lettered
 from .definitions import Norm

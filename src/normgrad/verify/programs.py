@@ -29,9 +29,10 @@ from sympy import (
 from sympy.core.relational import Relational
 
 from ..symbolic.calculus import RangeError, index_ranges
-from ..symbolic.conditions import is_zero_on_an_open_set, side_conditions
+from ..symbolic.conditions import side_conditions
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import Partial, tensor
+from ..symbolic.open_sets import is_zero_on_an_open_set
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.signs import is_nonnegative, is_positive

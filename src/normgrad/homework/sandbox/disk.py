@@ -18,7 +18,7 @@ OFFERED = (
     "normgrad.symbolic",
     *(f"normgrad.symbolic.{name}" for name in (
         "admission calculus chains codegen conditions definitions elementary "
-        "measured normal_form notation opaque patience proof registry render signs steps symbols trace "
+        "measured normal_form notation opaque open_sets patience proof registry render signs steps symbols trace "
         "witness written".split()
     )),
     "normgrad.verify",
