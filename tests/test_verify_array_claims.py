@@ -84,4 +84,4 @@ def test_nothing_is_refuted_by_a_tensor_that_nobody_defined(old, new, said, kind
     text = OF_RMS.replace(old, new)
     verdict = verify(text, NORMS["rms"], outputs=("dx",), rms=said)
     assert verdict.kind == kind, verdict
-    assert "rms: no tensor of the definitions" in verdict.why or kind != NOT_READ
+    assert "no tensor of the definitions" in verdict.why or kind != NOT_READ
