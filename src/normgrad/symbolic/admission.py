@@ -56,9 +56,9 @@ PROMISES = [
         "real nonzero",
         "integer",
         "integer positive",
+        "integer nonnegative",
     )
 ]
-PROMISES.append(Symbol("_", integer=True, nonnegative=True).assumptions0)
 
 
 def check_expression(name: str, e) -> Expr:
@@ -117,14 +117,9 @@ def check_expression(name: str, e) -> Expr:
 
 def whole_tensor(tensor: IndexedBase) -> str:
     """The refusal of a tensor without indices, with what its indices would run to."""
-    sizes = " and ".join(map(str, tensor.shape or ()))
-    runs = f"with an index that runs to {sizes}" if sizes else "with its indices"
-    runs = (
-        runs.replace("an index that runs", "indices that run")
-        if " and " in sizes
-        else runs
-    )
-    return f"{tensor}: is a whole tensor; write an entry of it, {runs}"
+    indices = [f"an index that runs to {size}" for size in tensor.shape or ()]
+    words = " and ".join(indices) or "its indices"
+    return f"{tensor}: is a whole tensor; write an entry of it, with {words}"
 
 
 def _exactly(decimal):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import sympy
-from sympy import Expr, Ge, Gt, KroneckerDelta, Max, Min, Ne, Pow, cos, sin
+from sympy import Expr, Ge, Gt, Max, Min, Ne, cos, sin
 
 from .signs import is_nonnegative
 
@@ -79,53 +79,30 @@ def _inverse_of_sech(t):
 
 
 EVERYWHERE = Domain()
-_WITHIN_ONE = _at(lambda t: 1 - t**2, Ge, Gt)
-_OUTSIDE_ONE = _at(lambda t: t**2 - 1, Ge, Gt)
-_NOT_AT_0 = _at(lambda t: t, Ne)
-_STEPS = Domain(slope=None)
-
-DOMAINS: dict[type, Domain] = {
-    KroneckerDelta: EVERYWHERE,
-    sympy.exp: EVERYWHERE,
-    sympy.sin: EVERYWHERE,
-    sympy.cos: EVERYWHERE,
-    sympy.sinh: EVERYWHERE,
-    sympy.cosh: EVERYWHERE,
-    sympy.tanh: EVERYWHERE,
-    sympy.sech: EVERYWHERE,
-    sympy.atan: EVERYWHERE,
-    sympy.asinh: EVERYWHERE,
-    sympy.erf: EVERYWHERE,
-    sympy.erfc: EVERYWHERE,
-    sympy.log: _at(lambda t: t, Gt),
-    sympy.tan: _at(cos, Ne),
-    sympy.sec: _at(cos, Ne),
-    sympy.cot: _at(sin, Ne),
-    sympy.csc: _at(sin, Ne),
-    sympy.coth: _NOT_AT_0,
-    sympy.csch: _NOT_AT_0,
-    sympy.acsch: _NOT_AT_0,
+# the names of SymPy's functions by their domain
+NAMES = {
+    EVERYWHERE: "KroneckerDelta exp sin cos sinh cosh tanh sech atan asinh erf erfc",
+    _at(lambda t: t, Gt): "log",
+    _at(cos, Ne): "tan sec",
+    _at(sin, Ne): "cot csc",
     # SymPy's acot(t) is atan(1/t), which jumps at 0
-    sympy.acot: _NOT_AT_0,
-    sympy.asin: _WITHIN_ONE,
-    sympy.acos: _WITHIN_ONE,
-    sympy.atanh: _at(lambda t: 1 - t**2, Gt),
-    sympy.acosh: _at(lambda t: t - 1, Ge, Gt),
-    sympy.asec: _OUTSIDE_ONE,
-    sympy.acsc: _OUTSIDE_ONE,
-    sympy.acoth: _at(lambda t: t**2 - 1, Gt),
-    sympy.asech: Domain(
-        _inverse_of_sech, lambda arguments, _: [(1 - arguments[0], Gt)]
-    ),
-    sympy.sign: _NOT_AT_0,
-    sympy.Heaviside: _NOT_AT_0,
-    sympy.Abs: Domain(slope=_slope_of_absolute),
-    Max: Domain(slope=_slope_of(Max)),
-    Min: Domain(slope=_slope_of(Min)),
-    sympy.floor: _STEPS,
-    sympy.ceiling: _STEPS,
-    sympy.frac: _STEPS,
-    Pow: Domain(_power, _slope_of_power),
+    _at(lambda t: t, Ne): "coth csch acsch acot sign Heaviside",
+    _at(lambda t: 1 - t**2, Ge, Gt): "asin acos",
+    _at(lambda t: 1 - t**2, Gt): "atanh",
+    _at(lambda t: t - 1, Ge, Gt): "acosh",
+    _at(lambda t: t**2 - 1, Ge, Gt): "asec acsc",
+    _at(lambda t: t**2 - 1, Gt): "acoth",
+    Domain(_inverse_of_sech, lambda arguments, _: [(1 - arguments[0], Gt)]): "asech",
+    Domain(slope=_slope_of_absolute): "Abs",
+    Domain(slope=_slope_of(Max)): "Max",
+    Domain(slope=_slope_of(Min)): "Min",
+    Domain(slope=None): "floor ceiling frac",
+    Domain(_power, _slope_of_power): "Pow",
+}
+DOMAINS: dict[type, Domain] = {
+    getattr(sympy, name): domain
+    for domain, names in NAMES.items()
+    for name in names.split()
 }
 
 

@@ -153,7 +153,7 @@ def _points(sides, draw, meet):
     symbols = sorted(sides.free_symbols, key=str)
 
     def drawn():
-        return {symbol: _rational(symbol, draw) for symbol in symbols}
+        return {symbol: drawn_for(symbol, draw) for symbol in symbols}
 
     for _ in range(TRIES):
         yield drawn()
@@ -247,7 +247,7 @@ def patterns(
     return choices.values()
 
 
-def _sizes(e, columns):
+def sizes_in(e: Expr, columns: int) -> dict[Symbol, int]:
     """A number for every dimension. No two have one, or a claim that takes one for the other would pass.
 
     The number of rows is now smaller and now greater than that of the columns.
@@ -279,7 +279,7 @@ def _entries(lhs, rhs, defs, sizes):
     free = sorted(free_letters(claim), key=str)
     letters = {letter: ranges.get(letter, _ANY) for letter in free}
     for columns in lengths:
-        writer = Explicit(defs, _sizes(everything, columns))
+        writer = Explicit(defs, sizes_in(everything, columns))
         for indices in patterns(letters, writer.sizes):
             numbers = {**writer.sizes, **indices}
             del numbers[_ANY]
@@ -368,19 +368,17 @@ def defined_somewhere(conditions: Sequence[Expr], defs: Defs) -> bool:
 
     Args:  conditions: as `side_conditions` finds them; defs: what their names stand for
     """
-    if S.false in conditions:
-        return False
     draw, everything = random.Random(0), Tuple(*conditions)
     with evaluate(True):
-        ranges = index_ranges(*[condition.args[0] for condition in conditions])
+        ranges = index_ranges(everything)
         free = [letter for letter in free_letters(everything) if not letter.is_Dummy]
         letters = {letter: ranges.get(letter, _ANY) for letter in free}
         for columns in (2, 3, 1):
-            sizes = _sizes(Tuple(everything, *defs.reached(everything)), columns)
+            sizes = sizes_in(Tuple(everything, *defs.reached(everything)), columns)
             for indices in patterns(letters, sizes):
                 if _hold(conditions, defs, sizes | indices, {}, draw):
                     return True
-    return not conditions
+    return False
 
 
 def _hold(conditions, defs, numbers, values, draw):
@@ -402,7 +400,7 @@ def _hold(conditions, defs, numbers, values, draw):
     missing = [symbol for symbol in symbols if symbol not in values]
     for _ in range(POINTS if missing else 1):
         look()
-        drawn = {s: _rational(s, draw) * draw.choice(SCALES) for s in missing}
+        drawn = {s: drawn_for(s, draw) * draw.choice(SCALES) for s in missing}
         point = values | drawn
         if all(_above(base.xreplace(point), relation) for base, relation in bases):
             return True
@@ -439,6 +437,7 @@ def _is_real(e, values):
     return all(base.xreplace(values).is_nonnegative is not False for base in roots)
 
 
-def _rational(symbol, draw):
+def drawn_for(symbol: Symbol, draw: random.Random) -> Rational:
+    """A number for a symbol, of the sign that it promises."""
     value = Rational(draw.randint(1, 20), draw.randint(1, 7))
     return value if symbol.is_nonnegative or draw.random() < 0.5 else -value
