@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from itertools import product
 
 from sympy import (
     Abs,
@@ -41,7 +42,7 @@ def is_zero_on_an_open_set(e: Expr, sizes: Mapping[Symbol, int] | None = None) -
     """Whether e may be 0 on more than single points; what is not seen counts as that.
 
     A smooth function of the line is 0 on an open set only where it is 0 everywhere, so that one point at which it is
-    not 0 decides. What has branches, such as Max(x, 0), is not looked into.
+    not 0 decides. What has other branches than roots, such as Max(x, 0), is not looked into.
 
     Args:  e: in the symbols of tensors, without definitions; sizes: of dimensions, 2 or more for those that it has not
     """
@@ -62,15 +63,18 @@ def is_zero_on_an_open_set(e: Expr, sizes: Mapping[Symbol, int] | None = None) -
 
 def _is_smooth(part):
     if isinstance(part, Pow):
-        positive = part.exp.is_Rational and is_positive(part.base)
-        return part.exp.is_Integer or positive
+        is_root = part.exp.is_Rational and part.exp.q == 2
+        return part.exp.is_Integer or is_root or is_positive(part.base)
     if isinstance(part, log):
         return is_positive(part.args[0])
     return isinstance(part, SMOOTH)
 
 
 def _is_somewhere(e, sizes):
-    """Whether a smooth expression is seen to be other than 0 at a point."""
+    """Whether a smooth expression is seen to be other than 0 at a point, whatever the signs of its roots.
+
+    For x - sqrt(x**2), which is 0 for every x above 0.
+    """
     draw = random.Random(0)
     explicit = Explicit(Defs(), sizes_in(e, 2) | dict(sizes or {}))
     try:
@@ -78,6 +82,15 @@ def _is_somewhere(e, sizes):
     except OutOfPatience:
         return False
     symbols = sorted(scalar.free_symbols, key=str)
-    number = scalar.xreplace({symbol: drawn_for(symbol, draw) for symbol in symbols})
-    value = number.evalf()
-    return bool(value.is_real and abs(value) > 1e-9)
+    point = {symbol: drawn_for(symbol, draw) for symbol in symbols}
+    powers = [part for part in scalar.atoms(Pow) if not part.exp.is_Integer]
+    roots = [part for part in powers if not is_positive(part.base)]
+    if any(root.base.has(*roots) for root in roots):
+        return False
+    for signs in product((1, -1), repeat=len(roots)):
+        pairs = zip(roots, signs, strict=True)
+        branch = scalar.xreplace({root: sign * root for root, sign in pairs})
+        value = branch.xreplace(point).evalf()
+        if not value.is_real or abs(value) < 1e-9:
+            return False
+    return True
