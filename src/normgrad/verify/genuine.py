@@ -26,14 +26,12 @@ OTHER_NAMES = {
 # whose types are written in Python, or made while it runs
 HEAP_TYPE = 1 << 9
 OPERATORS = [
-    f"__{before}{name}__"
-    for name in ("add", "sub", "mul", "truediv", "pow", "matmul")
-    for before in ("", "r")
+    f"__{name}__"
+    for name in (
+        "add radd iadd sub rsub isub mul rmul imul truediv rtruediv itruediv pow rpow matmul rmatmul "
+        "neg pos abs len iter gt lt ge le and or invert getitem setitem"
+    ).split()
 ]
-OPERATORS += [f"__i{name}__" for name in ("add", "sub", "mul", "truediv")]
-OPERATORS += [f"__{name}__" for name in ("neg", "pos", "abs", "len", "iter")]
-OPERATORS += [f"__{name}__" for name in ("gt", "lt", "ge", "le", "and", "or", "invert")]
-OPERATORS += ["__getitem__", "__setitem__"]
 
 
 def is_from(library: str, function: FunctionType) -> bool:
@@ -65,17 +63,24 @@ def _is_called(name, value):
     return called in names
 
 
-def check_function(library: str, name: str) -> None:
-    """Refuse a function of a library that is another one by now; name: as "linalg.norm"."""
-    value = sys.modules[library]
-    for part in name.split("."):
-        value = getattr(value, part, None)
-    if value is None and name == "newaxis":
+def member(path: str) -> Any:
+    """What a path such as "numpy.linalg.norm" leads to in this process; None where it leads nowhere."""
+    library, *names = path.split(".")
+    value = sys.modules.get(library)
+    for name in names:
+        value = getattr(value, name, None)
+    return value
+
+
+def check_member(path: str) -> None:
+    """Refuse a function of a library that is another one by now; path: as of `member`."""
+    value, (library, _, name) = member(path), path.partition(".")
+    if value is None and path == "numpy.newaxis":
         return
     if library == "torch" and type(value).__name__ == "dtype":
         return
     if not is_genuine(library, name, value):
-        raise NotRead(f"{library}.{name}, which is not the library's own by now")
+        raise NotRead(f"{path}, which is not the library's own by now")
 
 
 def check_tensor(name: str) -> None:

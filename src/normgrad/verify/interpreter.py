@@ -52,15 +52,16 @@ from .arrays import (
 from .genuine import (
     OPERATORS,
     check_builtin,
-    check_function,
+    check_member,
     check_tensor,
     is_from,
     is_genuine,
+    member,
 )
 from .library import (
     BUILTINS,
-    CONSTANTS,
     LONGEST,
+    MEMBERS,
     METHODS,
     TABLES,
     Device,
@@ -102,7 +103,8 @@ class Named:
 FUNCTION, ONCE, STATIC, QUIET = (
     Named(name) for name in ("Function", "once_differentiable", "staticmethod", "quiet")
 )
-SPECIAL = {
+KNOWN: dict[str, Any] = {
+    **MEMBERS,
     "torch.autograd.Function": FUNCTION,
     "torch.autograd.function.Function": FUNCTION,
     "torch.autograd.function.once_differentiable": ONCE,
@@ -358,23 +360,16 @@ class Reader(Walker):
             path = value.__name__
             if path.partition(".")[0] in TABLES and value is sys.modules.get(path):
                 return Module(path)
-        for library, table in TABLES.items():
-            module = sys.modules.get(library)
-            for name in [*table, *CONSTANTS[library]]:
-                if getattr(module, name, None) is value:
-                    return self.attribute(Module(library), name)
+        for path in KNOWN:
+            if member(path) is value:
+                return self._of_module(path)
         for name, function in BUILTINS.items():
             if value is getattr(builtins, name):
                 check_builtin(name)
                 return function
-        torch = sys.modules.get("torch")
-        if torch and value is torch.autograd.function.once_differentiable:
-            return self.attribute(Module("torch.autograd.function"), value.__name__)
-        if torch and isinstance(value, type):
-            if value is torch.autograd.Function:
-                return FUNCTION
-            if issubclass(value, torch.autograd.Function):
-                return self.class_of(value)
+        base = member("torch.autograd.Function")
+        if base and isinstance(value, type) and issubclass(value, base):
+            return self.class_of(value)
         if isinstance(value, FunctionType):
             return self.function_of(value)
         raise NotRead(f"{type(value).__name__} from outside the function")
@@ -403,7 +398,7 @@ class Reader(Walker):
 
     def class_of(self, kind: type) -> FunctionClass:
         """A subclass of torch.autograd.Function."""
-        methods, base = {}, sys.modules["torch"].autograd.Function
+        methods, base = {}, member("torch.autograd.Function")
         if type(kind) is not type(base):
             raise NotRead(f"the metaclass of {kind.__name__}")
         apply = getattr_static(base, "apply").__func__
@@ -820,20 +815,11 @@ class Reader(Walker):
         return Known(owner.library, name, partial(method, owner))
 
     def _of_module(self, path):
-        library, _, full = path.partition(".")
-        table = TABLES[library]
-        if self.live and (
-            full in table or full in CONSTANTS[library] or path in SPECIAL
-        ):
-            check_function(library, full)
-        if full in table:
-            return Known(library, full, table[full])
-        if full in CONSTANTS[library]:
-            return CONSTANTS[library][full]
-        if path in SPECIAL:
-            return SPECIAL[path]
-        names = [f"{library}.{key}" for key in table] + list(SPECIAL)
-        if any(key.startswith(f"{path}.") for key in names):
+        if path in KNOWN:
+            if self.live:
+                check_member(path)
+            return KNOWN[path]
+        if any(key.startswith(f"{path}.") for key in KNOWN):
             return Module(path)
         raise NotRead(path)
 

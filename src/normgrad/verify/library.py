@@ -919,11 +919,11 @@ BUILTINS: dict[str, Any] = {
 }
 TABLES: dict[str, dict[str, Callable]] = {"numpy": NUMPY, "torch": TORCH, "math": MATH}
 METHODS = {"numpy": NUMPY_METHODS, "torch": TORCH_METHODS}
-CONSTANTS: dict[str, dict[str, Any]] = {
-    "numpy": {"newaxis": None},
-    "torch": {},
-    "math": {},
-}
+# {path: what it leads to}
+MEMBERS: dict[str, Any] = {"numpy.newaxis": None}
+for _library, _table in TABLES.items():
+    for _name, _run in _table.items():
+        MEMBERS[f"{_library}.{_name}"] = Known(_library, _name, _run)
 for _library, _names in FLOATS.items():
     for _name, _dtype in _names.items():
-        CONSTANTS[_library][_name] = DType(_library, _dtype)
+        MEMBERS[f"{_library}.{_name}"] = DType(_library, _dtype)
