@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Mapping
-from operator import add, mul, neg, pos, sub, truediv
+from dataclasses import dataclass
 from typing import Any
 
 import sympy
-from sympy import Expr, I, Indexed, Integer, Rational, nan, oo, zoo
+from sympy import Expr, I, Rational, nan, oo, zoo
 
+from ..prove.typed import OPERATORS
 from ..symbolic.elementary import sigmoid
 from ..symbolic.symbols import i, j
 
@@ -37,15 +38,7 @@ def power(base: Expr, exponent: Expr) -> Expr:
     return base**exponent
 
 
-OPERATIONS = {
-    ast.Add: add,
-    ast.Sub: sub,
-    ast.Mult: mul,
-    ast.Div: truediv,
-    ast.Pow: power,
-    ast.USub: neg,
-    ast.UAdd: pos,
-}
+OPERATIONS = OPERATORS | {ast.Pow: power}
 FUNCTIONS = {
     "sqrt": lambda a: sympy.sqrt(a),
     "rsqrt": lambda a: 1 / sympy.sqrt(a),
@@ -121,69 +114,58 @@ def value_of(
              words: whether quoted texts, flags, None, tuples and named arguments are values, too
     Raises:  ValueError that names what is not allowed, and what is
     """
-    return _Reader(argument, text, names, calls, words).result()
-
-
-class _Reader:
-    """Reads one text. Args: as of value_of"""
-
-    def __init__(self, argument, text, names, calls, words):
-        self.argument, self.text, self.words = argument, text, words
-        self.names, self.calls = names, calls
-
-    def result(self):
-        """The value."""
-        try:
-            value = self.value(tree_of(self.argument, self.text))
-        except RecursionError:
-            raise self.error("it is nested too deeply") from None
+    tree = tree_of(argument, text)
+    try:
+        value = _Reader(names, calls, words).value(tree)
         if isinstance(value, Expr) and value.has(I, nan, oo, zoo):
-            raise self.error("it is no finite real number")
+            raise ValueError("it is no finite real number")
         return value
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except (TypeError, ValueError) as error:
+        reason = error
+    raise ValueError(f"{argument}: got {shortened(text)!r}: {reason}")
 
-    def error(self, reason):
-        """What is wrong with the text."""
-        return ValueError(f"{self.argument}: got {shortened(self.text)!r}: {reason}")
 
-    def refused(self, node):
-        """What is not allowed, and what is."""
-        found = ast.get_source_segment(self.text.strip(), node) or self.text
-        names = ", ".join([*self.names, *[f"{name}(...)" for name in self.calls]])
-        allowed = f"allowed are numbers, + - * / ** and {names}"
-        return self.error(f"{shortened(found)} is not allowed; {allowed}")
+@dataclass(frozen=True)
+class _Reader:
+    """Reads a syntax tree. Args: as of value_of"""
+
+    names: Mapping
+    calls: Mapping
+    words: bool
 
     def value(self, node):
         """The value of a node; whatever is not listed here is refused."""
         match node:
-            case ast.Constant(value=int() | float()) if not isinstance(
-                node.value, bool
-            ):
-                return self.number(node.value)
+            case ast.Constant(value=number) if type(number) in (int, float):
+                if number == math.inf:
+                    raise ValueError("a number that is too large")
+                return Rational(repr(number))
+            case ast.Constant(value=bool() | str() | None) if self.words:
+                return node.value
+            case ast.Tuple() if self.words:
+                return tuple(map(self.value, node.elts))
             case ast.Name(id=name) if name in self.names:
                 return self.names[name]
             case ast.Subscript(value=ast.Name(id=name)) if name in self.names:
-                return self.entry(node, self.names[name])
-            case ast.UnaryOp() if type(node.op) in OPERATIONS:
-                return OPERATIONS[type(node.op)](self.operand(node.operand))
-            case ast.BinOp() if type(node.op) in OPERATIONS:
-                return self.operation(node)
-            case ast.Call(func=ast.Name(id=name)) if name in self.calls:
-                return self.called(node, self.calls[name])
-        if self.words:
-            match node:
-                case ast.Constant(value=bool() | str() | None):
-                    return node.value
-                case ast.Tuple():
-                    return tuple(map(self.value, node.elts))
+                return _entry(self.names[name], ast.unparse(node.slice).strip("()"))
+            case ast.UnaryOp(op) if type(op) in OPERATIONS:
+                return OPERATIONS[type(op)](self.operand(node.operand))
+            case ast.BinOp(left, op, right) if type(op) in OPERATIONS:
+                return OPERATIONS[type(op)](self.operand(left), self.operand(right))
+            case ast.Call(ast.Name(name), args, options) if name in self.calls:
+                read = self.value if self.words else self.operand
+                if not options or self.words and all(word.arg for word in options):
+                    named = {word.arg: read(word.value) for word in options}
+                    return self.calls[name](*map(read, args), **named)
         raise self.refused(node)
 
-    def number(self, number):
-        """A number as it is written, exactly."""
-        if isinstance(number, int):
-            return Integer(number)
-        if not math.isfinite(number):
-            raise self.error("a number that is too large")
-        return Rational(repr(number))
+    def refused(self, node):
+        """What is not allowed, and what is."""
+        names = ", ".join([*self.names, *[f"{name}(...)" for name in self.calls]])
+        allowed = f"allowed are numbers, + - * / ** and {names}"
+        return ValueError(f"{shortened(ast.unparse(node))} is not allowed; {allowed}")
 
     def operand(self, node):
         """A value that can be calculated with, of what is a number a rational one: exp(exp(9)) is not worked out."""
@@ -193,37 +175,10 @@ class _Reader:
             raise self.refused(node)
         return value
 
-    def operation(self, node):
-        """An operation of two values."""
-        left, right = self.operand(node.left), self.operand(node.right)
-        return self.given(OPERATIONS[type(node.op)], left, right)
 
-    def entry(self, node, value):
-        """An entry of a tensor at its own indices, or as a column of an array."""
-        cut = ast.unparse(node.slice).strip("()")
-        letters = getattr(value, "indices", ())
-        allowed = [", ".join(map(str, letters)), AS_COLUMN.get(tuple(letters), "")]
-        if not isinstance(value, Indexed) or cut not in allowed:
-            raise self.error(f"{cut} is no index of {value}")
-        return value
-
-    def called(self, node, function):
-        """What a function that may be called gives."""
-        read = self.value if self.words else self.operand
-        if (
-            any(k.arg is None for k in node.keywords)
-            or node.keywords
-            and not self.words
-        ):
-            raise self.refused(node)
-        args = list(map(read, node.args))
-        options = {keyword.arg: read(keyword.value) for keyword in node.keywords}
-        return self.given(function, *args, **options)
-
-    def given(self, function, *args, **options):
-        """What a function gives."""
-        try:
-            return function(*args, **options)
-        except (TypeError, ValueError) as reason:
-            message = str(reason)
-        raise self.error(message)
+def _entry(tensor, cut):
+    """An entry of a tensor at its own indices, or as a column of an array."""
+    letters = getattr(tensor, "indices", ())
+    if letters and cut in (", ".join(map(str, letters)), AS_COLUMN.get(letters)):
+        return tensor
+    raise ValueError(f"{cut} is no index of {tensor}")
