@@ -14,8 +14,6 @@ from ..symbolic.symbols import M, N, i, j
 from .arrays import BEFORE
 from .binding import (
     Launch,
-    check_arguments,
-    check_definitions,
     outputs_of,
     resolved,
 )
@@ -79,8 +77,6 @@ def verify(
         raise TypeError(f"grid: got {grid!r}, needs its axes, as 'rows'")
     grid = (grid,) if isinstance(grid, str | int) else tuple(grid)
     helpers = {} if helpers is None else helpers
-    check_arguments(binding)
-    check_definitions(definitions)
     binding, definitions, where = resolved(binding, definitions)
     launch = Launch(binding, grid, helpers, zero)
     outputs_of(binding, definitions)

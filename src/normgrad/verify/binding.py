@@ -6,14 +6,13 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from types import NoneType
 from typing import Any
 
 from sympy import Expr, IndexedBase, Integer, S, Symbol, symbols, sympify
 
 from ..symbolic.symbols import M, eps
 from .definitions import LETTERS, NUMBERS, TENSORS, Norm, entry
-from .text import check_type, tree_of, value_of
+from .text import check_fields, check_type, tree_of, value_of
 
 
 class _Word(str):
@@ -31,15 +30,15 @@ LIMIT = _Word("the largest number of the sums' dtype")
 WORDS = ("WHOLE", "COLUMNS", "ROWS", "CHUNK", "PROGRAM_COUNT", "FLOAT")
 BLOCKS = (WHOLE, COLUMNS, ROWS)
 SIZED = (*BLOCKS, CHUNK)
+STRIDES = ("stride", "column_stride", "start")
 AXES = ("rows", "row tiles", "column tiles", "programs")
 INDICES = (("i", "j"), ("i",), ("j",), ("p", "j"), ("p",), ())
 
 
 def check_stride(argument: str, value: Any) -> None:
     """TypeError for what is no stride: a whole number, an expression, or the name of the argument that holds it."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    name = isinstance(value, str) and value.isidentifier()
-    if not (whole or name or isinstance(value, Expr)):
+    is_name = isinstance(value, str) and value.isidentifier()
+    if not (is_name or type(value) is int or isinstance(value, Expr)):
         needs = "a whole number, a symbol or an argument's name"
         raise TypeError(f"{argument}: got {value!r}, needs {needs}")
 
@@ -67,14 +66,10 @@ class T:
     start: str | int | Expr = 0
 
     def __post_init__(self):
-        check_type("name", self.name, str, Expr)
-        check_type("index", self.index, str, NoneType)
-        check_type("heads", self.heads, tuple, NoneType)
-        check_stride("stride", 0 if self.stride is None else self.stride)
-        check_stride("column_stride", self.column_stride)
-        check_stride("start", self.start)
-        for value in self.heads or ():
-            check_stride("heads", value)
+        for argument, value in self.strides:
+            if (argument, value) != ("stride", None):
+                check_stride(argument, value)
+        check_fields(self)
         if self.name == "":
             raise ValueError("name: got '', needs a tensor's name, as \"x\"")
         if self.index is None and str(self.name) not in TENSORS:
@@ -85,10 +80,17 @@ class T:
             raise ValueError(f"index: got {self.index!r}, needs one of {choices}")
 
     @property
+    def strides(self) -> list[tuple[str, Any]]:
+        """(argument, stride) of all of them."""
+        heads = self.heads if isinstance(self.heads, tuple) else ()
+        strides = [(name, getattr(self, name)) for name in STRIDES]
+        return strides + [("heads", value) for value in heads]
+
+    @property
     def letters(self) -> tuple[str, ...]:
         """The letters of the index."""
         if self.index is not None:
-            return tuple(letter for letter in self.index.replace(",", " ").split())
+            return tuple(self.index.replace(",", " ").split())
         return tuple(str(LETTERS[size]) for size in TENSORS[str(self.name)].shape)
 
     def __repr__(self):
@@ -121,13 +123,12 @@ class Filled:
     """
 
     shape: tuple
-    value: Expr | int = 0
+    value: int | float | Expr = 0
 
     def __post_init__(self):
-        check_type("shape", self.shape, tuple)
+        check_fields(self)
         for size in self.shape:
             check_type("shape: a size", size, int, Expr)
-        check_type("value", self.value, int, float, Expr)
 
 
 class Out(T):
@@ -146,10 +147,6 @@ class InOut(T):
     """A pointer to a tensor that the kernel overwrites; then: the output that it is to hold afterwards; else as T."""
 
     then: str = ""
-
-    def __post_init__(self):
-        super().__post_init__()
-        check_type("then", self.then, str)
 
     @property
     def after(self):
@@ -170,19 +167,11 @@ def check_roles(roles: Mapping[str, Any]) -> None:
         names[role] = name
 
 
-def check_definitions(definitions: Any) -> None:
-    """TypeError for what is no Norm."""
-    if not isinstance(definitions, Norm):
-        got = type(definitions).__name__
-        raise TypeError(f"definitions: got {got}, needs a Norm, as norm() makes one")
-
-
 def outputs_of(binding: Mapping, definitions: Norm) -> dict[str, T]:
     """{argument: the Out or InOut that it is}; ValueError where there is none, or one that is not defined."""
-    check_arguments(binding)
-    check_definitions(definitions)
-    outputs = {n: b for n, b in binding.items() if isinstance(b, T) and b.after}
-    check_roles({n: b.before for n, b in binding.items() if isinstance(b, T)})
+    tensors = {n: b for n, b in binding.items() if isinstance(b, T)}
+    outputs = {n: b for n, b in tensors.items() if b.after}
+    check_roles({n: b.before for n, b in tensors.items()})
     check_roles({n: b for n, b in binding.items() if b == eps})
     for bound in outputs.values():
         if bound.after not in definitions.outputs:
@@ -198,6 +187,10 @@ def resolved(binding: Mapping, definitions: Norm) -> tuple[dict, Norm, list[str]
 
     Raises:  ValueError for an expression that the definitions lack a tensor of, or whose letters the index has not
     """
+    check_arguments(binding)
+    if not isinstance(definitions, Norm):
+        got = type(definitions).__name__
+        raise TypeError(f"definitions: got {got}, needs a Norm, as norm() makes one")
     arguments, outputs, where = dict(binding), dict(definitions.outputs), []
     tensors = {name: entry(name) for name in TENSORS} | definitions.tensors
     for argument, bound in binding.items():
@@ -252,14 +245,17 @@ def check_arguments(binding: Any) -> None:
             raise ValueError(f"binding: got {value} for {name}, needs a finite number")
 
 
-def check_helpers(helpers: Any) -> None:
-    """TypeError or ValueError for helpers that are not {"function(a, b)": "an expression"}."""
-    check_type("helpers", helpers, Mapping)
+def meanings_of(helpers: Any) -> dict[str, tuple[list[str], str]]:
+    """{helper: (its arguments, what it returns)}; TypeError or ValueError for helpers that are none."""
+    meanings = {}
     for call, text in helpers.items():
         check_type("helpers: a name", call, str)
-        if not re.fullmatch(r"[^\W\d]\w*(\([\w, ]*\))?", call):
+        parts = re.fullmatch(r"([^\W\d]\w*)(?:\(([\w, ]*)\))?", call)
+        if not parts:
             raise ValueError(f'helpers: got {call!r}, needs "function(a, b)"')
         tree_of(f"helpers: {call}", text)
+        meanings[parts[1]] = (re.findall(r"\w+", parts[2] or ""), text)
+    return meanings
 
 
 @dataclass(frozen=True)
@@ -281,37 +277,35 @@ class Launch:
     zero: bool = False
 
     def __post_init__(self):
-        check_arguments(self.arguments)
-        check_helpers(self.helpers)
-        check_type("zero", self.zero, bool)
+        check_fields(self)
+        meanings_of(self.helpers)
         for axis in self.grid:
-            number = isinstance(axis, int) and not isinstance(axis, bool)
-            share = isinstance(axis, tuple) and len(axis) == 2
-            if share:
-                share = all(isinstance(part, Expr) for part in axis)
-            if not (number and axis >= 0 or share or axis in AXES):
+            if isinstance(axis, tuple):
+                known = len(axis) == 2 and all(isinstance(e, Expr) for e in axis)
+            else:
+                known = axis in AXES or type(axis) is int and axis >= 0
+            if not known:
                 raise ValueError(f"grid: got {axis!r}, needs numbers or one of {AXES}")
         if not 1 <= len(self.grid) <= 3:
             raise ValueError(f"grid: got {len(self.grid)} axes, needs 1 to 3")
         kinds = [value for value in self.arguments.values() if value in BLOCKS]
-        if len(set(kinds)) < len(kinds) or WHOLE in kinds and COLUMNS in kinds:
+        if len(set(kinds)) < len(kinds) or {WHOLE, COLUMNS} <= {*kinds}:
             words = "needs at most one block of rows and one of columns"
             raise ValueError(f"binding: got {sorted(kinds)}, {words}")
 
     def check_strides(self, names: list[str]) -> None:
         """ValueError for a stride by a name that the kernel has no argument of."""
         for argument, bound in self.arguments.items():
-            if not isinstance(bound, T):
-                continue
-            strides = (bound.stride, bound.column_stride, bound.start)
-            for value in (*strides, *(bound.heads or ())):
-                if isinstance(value, str) and value not in names:
+            for _, stride in getattr(bound, "strides", ()):
+                if not isinstance(stride, str):
+                    continue
+                if stride not in names:
                     needs = f"needs an argument of the kernel: {', '.join(names)}"
-                    raise ValueError(f"{argument}: got the stride {value!r}, {needs}")
-                number = self.arguments.get(value) if isinstance(value, str) else None
+                    raise ValueError(f"{argument}: got the stride {stride!r}, {needs}")
+                number = self.arguments.get(stride)
                 text = isinstance(number, str) and number not in SIZED
                 if text or isinstance(number, T | Filled | bool):
-                    got = f"{argument}: got the stride {value}, bound as {number!r}"
+                    got = f"{argument}: got the stride {stride}, bound as {number!r}"
                     raise ValueError(f"{got}, needs one that is a whole number")
 
     def block(self, *kinds: str) -> Symbol | None:
@@ -325,28 +319,24 @@ class Launch:
         swept = COLUMNS in self.arguments.values()
         return COLUMN_TILES if swept else S.One
 
-    def programs(self, axis: int) -> Expr:
-        """How many programs an axis of the grid has."""
+    def _axis(self, axis):
+        """(the program's number along an axis of the grid, how many programs it has)."""
         if axis >= len(self.grid):
-            return S.One
+            return S.Zero, S.One
         kind = self.grid[axis]
         if isinstance(kind, tuple):
-            return kind[1]
-        counts = {
-            "rows": M,
-            "row tiles": ROW_TILES,
-            "column tiles": self.column_tiles,
-        }
-        return counts.get(kind, PROGRAMS[axis])
+            return kind
+        tiles = {"row tiles": ROW_TILES, "column tiles": self.column_tiles}
+        count = ({"rows": M} | tiles).get(kind, PROGRAMS[axis])
+        return Integer(kind) if isinstance(kind, int) else PIDS[axis], count
+
+    def programs(self, axis: int) -> Expr:
+        """How many programs an axis of the grid has."""
+        return self._axis(axis)[1]
 
     def number(self, axis: int) -> Expr:
         """The program's number along an axis."""
-        if axis >= len(self.grid):
-            return S.Zero
-        kind = self.grid[axis]
-        if isinstance(kind, tuple):
-            return kind[0]
-        return Integer(kind) if isinstance(kind, int) else PIDS[axis]
+        return self._axis(axis)[0]
 
     @property
     def shares(self) -> list[tuple[Symbol, Expr]]:
@@ -369,12 +359,7 @@ class Launch:
     @property
     def meanings(self) -> dict[str, tuple[list[str], str]]:
         """{helper: (its arguments, what it returns)}."""
-        meanings = {}
-        for call, text in self.helpers.items():
-            name, _, arguments = call.rstrip(")").partition("(")
-            names = [argument.strip() for argument in arguments.split(",")]
-            meanings[name] = ([n for n in names if n], text)
-        return meanings
+        return meanings_of(self.helpers)
 
     @property
     def chunks(self) -> set[Symbol]:

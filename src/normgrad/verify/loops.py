@@ -38,8 +38,6 @@ from .binding import (
     PROGRAM_COUNT,
     Filled,
     T,
-    check_arguments,
-    check_definitions,
     outputs_of,
     resolved,
 )
@@ -260,8 +258,6 @@ def verify_loops(
     Returns:  Verdict, with one for each output
     Raises:   ValueError for a binding that fits neither the function nor the definitions
     """
-    check_arguments(binding)
-    check_definitions(definitions)
     check_type("zero", zero, bool)
     check_seconds(seconds)
     binding, definitions, where = resolved(binding, definitions)

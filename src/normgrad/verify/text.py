@@ -10,7 +10,8 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import sympy
 from sympy import Expr, I, Rational, nan, oo, zoo
@@ -54,6 +55,15 @@ def check_type(argument: str, value: Any, *types: type) -> None:
     if not isinstance(value, types):
         needs = " or ".join(kind.__name__ for kind in types)
         raise TypeError(f"{argument}: got {value!r}, needs {needs}")
+
+
+def check_fields(instance: Any) -> None:
+    """TypeError where a field of a dataclass is not of the type that it is declared with."""
+    for name, kind in get_type_hints(type(instance)).items():
+        kinds = get_args(kind) if isinstance(kind, UnionType) else ()
+        check_type(
+            name, getattr(instance, name), *(kinds or [get_origin(kind) or kind])
+        )
 
 
 def check_seconds(seconds: Any) -> None:
