@@ -25,10 +25,8 @@ unless --allow is given. Of several kernels it is the worst, in the order 1, 3, 
 
 def written(bound) -> str:
     """A bound value as it is typed after --bind."""
-    for name, value in VALUES.items():
-        if value is bound:
-            return name
-    return repr(bound).replace("'", '"')
+    names = [name for name, value in VALUES.items() if value is bound]
+    return names[0] if names else repr(bound).replace("'", '"')
 
 
 def parsed(text: str, argument: str = "text"):
@@ -103,8 +101,6 @@ def answer(options: argparse.Namespace) -> int:
         name, _, value = (part.strip() for part in text.partition("="))
         if name in bound:
             raise ValueError(f"--bind: got {name} twice, needs it once")
-        if value == proposal.UNKNOWN:
-            raise ValueError(f"--bind: got {text}, needs a value: {proposal.CHOICES}")
         bound[name] = parsed(value, f"--bind {name}")
     operator, grid = norm_of(options.norm), axes_of(options.grid)
     verdicts = [
@@ -116,9 +112,8 @@ def answer(options: argparse.Namespace) -> int:
         print(f"  checked against normgrad.verify.norm({options.norm})")
     codes = {CODES[verdict.kind] for verdict in verdicts}
     if options.allow:
-        codes -= {CODES[IF_ZERO]}
-    worst = [code for code in CODES.values() if code in codes]
-    return worst[0] if worst else CODES[PROVED]
+        codes.discard(CODES[IF_ZERO])
+    return next((code for code in CODES.values() if code in codes), CODES[PROVED])
 
 
 if __name__ == "__main__":

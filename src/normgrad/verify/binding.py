@@ -11,7 +11,7 @@ from typing import Any
 from sympy import Expr, IndexedBase, Integer, S, Symbol, symbols, sympify
 
 from ..symbolic.symbols import M, eps
-from .definitions import LETTERS, NUMBERS, TENSORS, Norm, entry
+from .definitions import ENTRIES, LETTERS, NUMBERS, TENSORS, Norm
 from .text import check_fields, check_type, tree_of, value_of
 
 
@@ -192,7 +192,7 @@ def resolved(binding: Mapping, definitions: Norm) -> tuple[dict, Norm, list[str]
         got = type(definitions).__name__
         raise TypeError(f"definitions: got {got}, needs a Norm, as norm() makes one")
     arguments, outputs, where = dict(binding), dict(definitions.outputs), []
-    tensors = {name: entry(name) for name in TENSORS} | definitions.tensors
+    tensors = ENTRIES | definitions.tensors
     for argument, bound in binding.items():
         if not isinstance(bound, T) or isinstance(bound.name, IndexedBase):
             continue

@@ -11,12 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from itertools import compress, product
 from types import FunctionType
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Indexed
+from sympy import Expr
 
 from ..dtypes import NAMES, unit_roundoff
 from ..symbolic.definitions import Defs
@@ -46,11 +47,16 @@ class Disagreement(Exception):
     """What a run did that the proof excludes, in words."""
 
 
-def namespace_of(text: str) -> dict[str, Any]:
-    """The names of a module's text after it is run."""
+def function_of(text: str, name: str) -> Callable:
+    """A function or class of a module's text after it is run; without a name its last."""
     names: dict[str, Any] = {"__name__": "program"}
     exec(compile(text, "program", "exec"), names)
-    return names
+    functions = [
+        value
+        for value in names.values()
+        if callable(value) and getattr(value, "__module__", "") == "program"
+    ]
+    return names[name] if name else functions[-1]
 
 
 def confronted(
@@ -69,8 +75,7 @@ def confronted(
     """
     dtypes = noted.dtypes & {*NAMES} | {"float64"}
     unit, clock = max(map(unit_roundoff, dtypes)), _Clock()
-    apart = [1 / (a - b) for a, b in noted.kinks if a != b]
-    written = [*noted.domain, *apart]
+    written = [*noted.domain, *[1 / (a - b) for a, b in noted.kinks if a != b]]
     why, agreed = "", False
     for sizes in SIZES:
         point = Point(sizes, defs, np.random.default_rng(SEED), unit)
@@ -101,60 +106,59 @@ class _Clock:
 
     def next(self, steps):
         """The next of what a program gives, None after the last; whatever it raises is a Disagreement."""
-        found = []
+        results = []
 
         def step():
             try:
-                found.append(next(steps, None))
-            except Disagreement as reason:
-                found.append(reason)
+                results.append(next(steps, None))
             except BaseException as reason:  # a program may raise any
-                found.append(Disagreement(f"{type(reason).__name__}: {reason}"))
+                results.append(reason)
 
         start = time.monotonic()
         thread = threading.Thread(target=step, daemon=True)
         thread.start()
         thread.join(self.left)
         self.left -= time.monotonic() - start
-        if not found:
-            raise Disagreement(f"it did not end within {SECONDS} seconds")
-        if isinstance(found[0], Disagreement):
-            raise found[0]
-        return found[0]
+        result = Disagreement(f"it did not end within {SECONDS} seconds")
+        if results:
+            (result,) = results
+        if isinstance(result, Disagreement):
+            raise result
+        if isinstance(result, BaseException):
+            raise Disagreement(f"{type(result).__name__}: {result}")
+        return result
 
 
 def _compare(point, clock, steps, verdict, heads):
     """Compares every output that a run gives with its definition."""
-    bounds = {}
+    defined = {}
     while step := clock.next(steps):
         words, results = step
         for name, got in results.items():
-            head = heads[name]
-            needed = point.tensor(head)
-            if name not in bounds:
-                base = head.base if isinstance(head, Indexed) else head
-                bounds[name] = point.errors[str(base)]
+            if name not in defined:
+                head = heads[name]
+                letters = [letter for letter in (i, j) if head.has(letter)]
+                needed, error = point.bounded(head, letters)
                 stored = getattr(verdict.outputs.get(name), "stored", None)
                 if stored is not None:
-                    letters = [letter for letter in (i, j) if head.has(letter)]
-                    bounds[name] = bounds[name] + point.bounded(stored, letters)[1]
-            _compare_entries(name, words, got, needed, SAFETY * bounds[name])
+                    error = error + point.bounded(stored, letters)[1]
+                defined[name] = needed, SAFETY * error
+            _compare_entries(f"{name}{{}}{words}", got, *defined[name])
 
 
-def _compare_entries(name, words, got, needed, error):
-    got, needed = np.asarray(got, float), np.asarray(needed)
+def _compare_entries(place, got, needed, error):
+    """Compares an output; place: its name, and where its place stands."""
+    got = np.asarray(got, float)
     if got.shape not in (needed.shape, (*needed.shape, 1)):
-        shapes = f"has the shape {got.shape}, needs {needed.shape}"
-        raise Disagreement(f"{name} {shapes}{words}")
-    got, error = got.reshape(needed.shape), np.broadcast_to(error, needed.shape)
+        shapes = f" has the shape {got.shape}, needs {needed.shape}"
+        raise Disagreement(place.format(shapes))
+    got = got.reshape(needed.shape)
     # where the definition has no value, the proof says nothing
-    said = np.isfinite(needed) & np.isfinite(error)
-    wrong = said & ~(np.abs(got - needed) <= error)
-    if wrong.any():
-        at = tuple(map(int, np.argwhere(wrong)[0]))
-        place = f"[{', '.join(map(str, at))}]" if at else ""
+    defined = np.isfinite(needed) & np.isfinite(error)
+    for at in np.argwhere(defined & ~(np.abs(got - needed) <= error))[:1]:
+        at = tuple(at.tolist())
         numbers = f"got {got[at]:.17g}, needs {needed[at]:.17g} within {error[at]:.1g}"
-        raise Disagreement(f"{name}{place}{words}: {numbers}")
+        raise Disagreement(f"{place.format(list(at) or '')}: {numbers}")
 
 
 def _argument(point, value):
@@ -175,15 +179,15 @@ def _check_unchanged(arguments, before):
                 raise Disagreement(f"it writes over {name}")
 
 
-def _as_torch(value):
-    import torch
-
-    is_array = isinstance(value, np.ndarray)
-    return torch.from_numpy(value.copy()) if is_array else value
-
-
-def _copy(value):
-    return value.copy() if isinstance(value, np.ndarray) else value
+def _copies(values, library="numpy"):
+    """Copies of arrays, by name, as the library has them; other values as they are."""
+    copies = dict(values)
+    for name, value in values.items():
+        if isinstance(value, np.ndarray):
+            copies[name] = value.copy()
+            if library == "torch":
+                copies[name] = import_module("torch").from_numpy(copies[name])
+    return copies
 
 
 def of_function(
@@ -204,28 +208,26 @@ def of_function(
 
     def run(point):
         before = {name: _argument(point, value) for name, value in bound.items()}
-        convert = _as_torch if library == "torch" else _copy
-        grads = [
-            None if head is None else convert(point.tensor(head)) for head in cotangents
-        ]
+        passed = {k: point.tensor(e) for k, e in enumerate(cotangents) if e is not None}
+        passed = _copies(passed, library)
         for pattern in product((True, False), repeat=len(gradients)):
             needed = list(compress(gradients, pattern))
             words = f", with requires_grad of {', '.join(needed) or 'nothing'}"
-            arguments = {name: convert(value) for name, value in before.items()}
+            arguments = _copies(before, library)
             inputs = [arguments[name].requires_grad_() for name in needed]
             with np.errstate(all="ignore"):
                 returned = list(flat(call(arguments)))
             if len(returned) != len(names):
                 raise Disagreement(f"it returns {len(returned)} results")
-            arrays = list(map(_as_array, returned))
+            arrays = map(_as_array, returned)
             yield words * bool(gradients), dict(zip(names, arrays, strict=True))
             if needed:
-                have = [a.requires_grad for a in returned]
-                if have != [grad is not None for grad in grads]:
+                have = {k: a for k, a in enumerate(returned) if a.requires_grad}
+                if have.keys() != passed.keys():
                     raise Disagreement(f"other outputs have a gradient{words}")
-                slopes = _slopes(
-                    compress(returned, have), inputs, compress(grads, have)
-                )
+                grad, sides = import_module("torch.autograd").grad, (have, passed)
+                outputs, slopes = (list(side.values()) for side in sides)
+                slopes = grad(outputs, inputs, slopes, allow_unused=True)
                 for name, slope in zip(needed, slopes, strict=True):
                     if slope is None:
                         raise Disagreement(f"no gradient of {name}{words}")
@@ -237,23 +239,16 @@ def of_function(
 
 def in_order(forward: Callable, named: Mapping[str, Any]) -> list:
     """The arguments of apply, which takes no names, with the defaults of those before the last that is given."""
-    values = {}
+    defaults = {}
     for name, parameter in inspect.signature(forward).parameters.items():
         if name in named or parameter.default is not parameter.empty:
-            values[name] = named.get(name, parameter.default)
-    while values and next(reversed(values)) not in named:
-        values.popitem()
-    return list(values.values())
+            defaults[name] = parameter.default
+    last = max([k for k, name in enumerate(defaults) if name in named], default=-1)
+    return list((defaults | dict(named)).values())[: last + 1]
 
 
 def _as_array(value):
     return value.detach().numpy() if hasattr(value, "detach") else value
-
-
-def _slopes(outputs, inputs, cotangents):
-    from torch.autograd import grad
-
-    return grad(list(outputs), inputs, list(cotangents), allow_unused=True)
 
 
 def of_loops(
@@ -267,23 +262,21 @@ def of_loops(
     Args:  binding: {argument: what it is}; outputs: those of it that are stored; words: what the proof assumes
     """
     function = uncompiled(program, {})
-    zero_before = [name for name in outputs if f"{name} {BEFORE}" in words]
+    numbered = [name for name, bound in binding.items() if bound is PROGRAM]
 
     def run(point):
         programs = 1
-        if PROGRAM in binding.values():
+        if numbered:
             programs = 2 if point.sizes[M] > 2 else 3
         point.sizes[PROGRAMS[0]] = programs
         before = {}
         for name, bound in binding.items():
             before[name] = _loop_argument(point, bound)
-            if name in zero_before:
+            if f"{name} {BEFORE}" in words:
                 before[name][...] = 0
-        arguments = {name: _copy(value) for name, value in before.items()}
+        arguments = _copies(before)
         for number in range(programs):
-            for name, bound in binding.items():
-                if bound is PROGRAM:
-                    arguments[name] = before[name] = number
+            arguments |= dict.fromkeys(numbered, number)
             with np.errstate(all="ignore"):
                 function(**arguments)
         stored = {}
@@ -308,9 +301,8 @@ def uncompiled(value: Any, done: dict[FunctionType, FunctionType]) -> Any:
     if function not in done:
         done[function] = function
         before, plain = function.__globals__, {}
-        for name in function.__code__.co_names:
-            if name in before:
-                plain[name] = uncompiled(before[name], done)
+        for name in before.keys() & {*function.__code__.co_names}:
+            plain[name] = uncompiled(before[name], done)
         if any(plain[name] is not before[name] for name in plain):
             code, defaults = function.__code__, function.__defaults__
             names, cells = before | plain, function.__closure__
@@ -333,6 +325,6 @@ def _loop_argument(point, bound):
         case Expr():
             value = float(point.value(bound, ()))
             return int(value) if bound.is_integer else value
-    words = {PROGRAM_COUNT: point.sizes[PROGRAMS[0]], LIMIT: LARGEST["float64"]}
-    words[FLOAT] = np.float64
+    words = {PROGRAM_COUNT: point.sizes[PROGRAMS[0]], FLOAT: np.float64}
+    words[LIMIT] = LARGEST["float64"]
     return words.get(bound, bound)

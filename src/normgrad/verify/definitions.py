@@ -25,6 +25,7 @@ from sympy import (
     Ne,
     S,
     Symbol,
+    Tuple,
     sqrt,
     sympify,
 )
@@ -36,7 +37,7 @@ from ..symbolic.elementary import sigmoid
 from ..symbolic.notation import tensor, total
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j, over_all
-from .text import check_type
+from .text import check_fields, check_type
 
 # A constant added to the weight of which nothing is known but that it is not 0.
 OFFSET = Symbol("weight_offset", real=True, nonzero=True)
@@ -63,7 +64,11 @@ GATES = {
         lambda t: sigmoid(t) * (1 + t * (1 - sigmoid(t))),
     ),
 }
-PLACEMENTS = ("inside", "outside", "clamp")
+CHOICES = {
+    "reduce": ("mean", "sum"),
+    "placement": ("inside", "outside", "clamp"),
+    "gate": tuple(GATES),
+}
 
 
 @dataclass(frozen=True)
@@ -75,15 +80,13 @@ class Norm:
     """
 
     defs: Defs
-    outputs: dict[str, Indexed]
-    largest: dict[Indexed, Expr] = field(default_factory=dict)
+    outputs: Mapping[str, Indexed]
+    largest: Mapping[Indexed, Expr] = field(default_factory=dict)
 
     def __post_init__(self):
-        check_type("defs", self.defs, Defs)
-        check_type("outputs", self.outputs, Mapping)
+        check_fields(self)
         if not self.outputs:
             raise ValueError("outputs: got none, needs at least one")
-        check_type("largest", self.largest, Mapping)
 
     @classmethod
     def of(cls, **outputs: IndexedBase) -> Norm:
@@ -91,23 +94,20 @@ class Norm:
 
         The tensors that a binding names, as T("rstd"), are taken for real ones, whatever their formulas say of signs.
         """
-        found, heads, _ = in_kernel_terms(outputs.values())
-        heads = dict(zip(outputs, heads, strict=True))
+        lines, heads, _ = in_kernel_terms(outputs.values())
         defs = Defs()
-        for head, formula in found:
+        for head, formula in lines:
             defs[_as_bound(head)] = _as_bound(formula)
-        return cls(defs, {name: _as_bound(head) for name, head in heads.items()})
+        return cls(defs, dict(zip(outputs, map(_as_bound, heads), strict=True)))
 
     @property
     def tensors(self) -> dict[str, Expr]:
         """{name: its entry at row i and column j} of every tensor in the definitions."""
-        lines = [e for line in self.defs for e in line]
-        bases = set().union(*[e.atoms(IndexedBase) for e in lines])
+        bases = Tuple(*self.defs).atoms(IndexedBase)
         tensors = {}
         for base in sorted(bases, key=str):
-            shape = base.shape or ()
-            if shape and set(shape) <= LETTERS.keys():
-                tensors[str(base)] = base[tuple(LETTERS[size] for size in shape)]
+            if base.shape and set(base.shape) <= LETTERS.keys():
+                tensors[str(base)] = _entry(base)
         return tensors
 
     def undefined(self, e: Expr) -> str:
@@ -151,11 +151,15 @@ def _as_bound(e):
 
 def entry(name: str) -> Indexed:
     """A tensor's entry at row i and column j, as x[i, j], weight[j] or rstd[i]."""
-    base = TENSORS[name]
+    return _entry(TENSORS[name])
+
+
+def _entry(base):
     return base[tuple(LETTERS[size] for size in base.shape)]
 
 
-at = SimpleNamespace(**{name: entry(name) for name in TENSORS})
+ENTRIES = {name: entry(name) for name in TENSORS}
+at = SimpleNamespace(**ENTRIES)
 
 
 def columns(e: Expr) -> Expr:
@@ -225,25 +229,16 @@ def norm(
     Returns:  Norm with the outputs y, residual_out, mean, rstd, dx, dresidual, dw, db, dgate
     Raises:   ValueError for a word that is none of these, TypeError for what is no flag or no number
     """
-    flags = {
-        "center": center,
-        "residual": residual,
-        "weight": weight,
-        "bias": bias,
-        "dresidual_out": dresidual_out,
-    }
-    for argument, value in flags.items():
-        check_type(argument, value, bool)
+    arguments = locals()
+    for argument in ("center", "residual", "weight", "bias", "dresidual_out"):
+        check_type(argument, arguments[argument], bool)
     if not isinstance(weight_offset, int | Expr) or isinstance(weight_offset, bool):
         got = f"weight_offset: got {weight_offset!r}"
         raise TypeError(f"{got}, needs a whole number, OFFSET or an expression")
-    for argument, value, words in (
-        ("reduce", reduce, ("mean", "sum")),
-        ("placement", placement, PLACEMENTS),
-        ("gate", gate, tuple(GATES)),
-    ):
-        if value not in words:
-            raise ValueError(f"{argument}: got {value!r}, needs one of {words}")
+    for argument, words in CHOICES.items():
+        if arguments[argument] not in words:
+            got = f"{argument}: got {arguments[argument]!r}"
+            raise ValueError(f"{got}, needs one of {words}")
     places = {
         "inside": lambda s: (sqrt(s**2 + eps), S.One),
         "outside": lambda s: (s + eps, 1 / (at.rstd * s)),

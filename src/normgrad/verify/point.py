@@ -47,14 +47,13 @@ class Point:
     def tensor(self, head: Expr) -> np.ndarray | float:
         """The entries of a tensor or an expression, or the value of a scalar; what is defined is worked out."""
         if not isinstance(head, Indexed) and not head.is_Symbol:
-            letters = [letter for letter in (i, j) if head.has(letter)]
-            value, self.errors[str(head)] = self.bounded(head, letters)
-            return value
+            return self.value(head, [letter for letter in (i, j) if head.has(letter)])
         name = str(getattr(head, "base", head))
         if name not in self.values:
             self.errors[name] = 0.0
             if head in self.defs:
-                pair = self.bounded(*_line(self.defs, self.defs.line(head)[0]))
+                head, formula = self.defs.line(head)
+                pair = self.bounded(formula, getattr(head, "indices", ()))
                 self.values[name], self.errors[name] = pair
             elif isinstance(head, Indexed):
                 shape = self.shape(head.base.shape)
@@ -76,8 +75,7 @@ class Point:
         self, e: Expr, letters: Iterable[Symbol]
     ) -> tuple[np.ndarray, np.ndarray]:
         """(an expression's values as `value` has them, what rounding may do to each)."""
-        if e.has(Partial, Local):
-            e = resolve(self.defs.unfold(e))
+        e = _resolved(self.defs, e)
         sizes = {letter: self.sizes[M if letter in (i, p) else N] for letter in letters}
         for part in e.atoms(Indexed):
             for letter, size in zip(part.indices, part.base.shape, strict=True):
@@ -98,8 +96,7 @@ class Point:
         if e in places or e in self.sizes:
             return places.get(e, self.sizes.get(e)) * 1.0, 0.0
         if isinstance(e, KroneckerDelta):
-            first, second = (places[index] for index in e.indices)
-            return (first == second) * 1.0, 0.0
+            return np.equal(*map(places.get, e.indices)) * 1.0, 0.0
         if isinstance(e, Sum):
             return self._sum(e, places)
         if isinstance(e, Indexed) or e.is_Symbol:
@@ -120,17 +117,15 @@ class Point:
     def _sum(self, e, places):
         """(value, error) of a sum."""
         body, *limits = e.args
-        shape, count = (), 1
+        places, depth = dict(places), len(places)
         for letter, _, last in limits:
-            count *= self.sizes[last]
-            places = places | {letter: _along(self.sizes[last], len(places))}
-            shape = np.broadcast_shapes(shape, places[letter].shape)
+            places[letter] = _along(self.sizes[last], len(places))
+        shape = np.broadcast_shapes(*[a.shape for a in places.values()])
         pair = self._pair(body, places)
-        shape = np.broadcast_shapes(shape, np.shape(pair[0]))
         value, error = (np.broadcast_to(a, shape) for a in pair)
-        axes = tuple(range(len(limits)))
-        error = error + self.unit * count * np.abs(value)
-        return value.sum(axes), error.sum(axes)
+        axes = tuple(range(len(places) - depth))
+        count = np.prod(shape[: len(axes)])
+        return value.sum(axes), (error + self.unit * count * np.abs(value)).sum(axes)
 
 
 def _along(size, depth):
@@ -139,12 +134,9 @@ def _along(size, depth):
 
 
 @lru_cache(maxsize=256)
-def _line(defs, head):
-    """(what a defined name stands for, its derivatives carried out; the letters of its indices)."""
-    formula = defs.body(head)
-    if formula.has(Partial, Local):
-        formula = resolve(defs.unfold(formula))
-    return formula, getattr(head, "indices", ())
+def _resolved(defs, e):
+    """An expression with its derivatives carried out."""
+    return resolve(defs.unfold(e)) if e.has(Partial, Local) else e
 
 
 @lru_cache(maxsize=256)

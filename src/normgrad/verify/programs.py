@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import compress, product
 from types import FunctionType, NoneType
 from typing import Any
 
@@ -39,8 +39,9 @@ from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, eps, i, j
 from .arrays import ONE, Array, NotRead, State, Wrong, is_number, plain
 from .binding import check_roles
-from .confront import confronted, in_order, namespace_of, of_function
+from .confront import confronted, function_of, in_order, of_function
 from .definitions import (
+    ENTRIES,
     LETTERS,
     LOSS,
     NUMBERS,
@@ -51,7 +52,6 @@ from .definitions import (
     norm,
     rows,
 )
-from .definitions import entry as head_of
 from .difference import field_terms
 from .domain import POSITIVE, defined
 from .functions import (
@@ -67,7 +67,6 @@ from .values import Misfit
 from .verdict import (
     MORE,
     NOT_READ,
-    PROVED,
     REFUTED,
     WRONG,
     Verdict,
@@ -113,30 +112,24 @@ def input_of(name: str, words: Any, definitions: Norm | None = None) -> Input | 
     if words in SHAPES:
         shape = SHAPES[words]
         return Input(_indexed(name, shape), shape)
-    words, bracket, rest = words.partition("[:, None]")
-    words = ALSO.get(words, words)
-    if words == "eps":
-        return Input(eps)
-    if rest or not words.isidentifier():
-        return _expression(name, words + bracket + rest, definitions)
-    if words not in TENSORS:
-        return None
-    head = head_of(words)
-    shape = tuple(head.base.shape)
-    return Input(head, (*shape, ONE) if bracket else shape)
-
-
-def _expression(name, text, definitions):
-    """A tensor whose entries are an expression of the definitions, of the shape that its letters and cuts give it."""
-    tensors = {} if definitions is None else definitions.tensors
-    e = value_of(name, text, tensors | NUMBERS)
+    plain, bracket, rest = words.partition("[:, None]")
+    plain = ALSO.get(plain, plain)
+    is_name = not rest and plain.isidentifier()
+    if is_name:
+        e = {"eps": eps, **ENTRIES}.get(plain)
+        if e is None:
+            return None
+    else:
+        tensors = {} if definitions is None else definitions.tensors
+        e = value_of(name, plain + bracket + rest, tensors | NUMBERS)
+        if definitions is not None:
+            definitions.where_defined(name, e)
     shape = tuple(size for size, letter in LETTERS.items() if e.has(letter))
-    if shape == (M,) and "None" in text:
-        shape = (M, ONE)
-    elif shape == (N,) and "None" in text:
-        shape = (ONE, N)
-    if definitions is not None:
-        definitions.where_defined(name, e)
+    if "None" in words:
+        if is_name or shape == (M,):
+            shape = (*shape, ONE)
+        elif shape == (N,):
+            shape = (ONE, N)
     return Input(e, shape)
 
 
@@ -148,11 +141,10 @@ def _bound(names, needed, inputs, shared, definitions=None):
     bound = {}
     for name in names:
         told = inputs.get(name, name)
-        value = input_of(name, told, definitions)
-        if isinstance(told, str) and told in shared:
-            value = shared[told]
-        if value is None:
-            value = inputs.get(name)
+        value = told
+        if isinstance(told, str):
+            value = shared.get(told) or input_of(name, told, definitions)
+            value = value or inputs.get(name)
         if value is not None:
             bound[name] = value
         elif name in needed:
@@ -163,11 +155,6 @@ def _bound(names, needed, inputs, shared, definitions=None):
             )
     check_roles({name: _role(value) or None for name, value in bound.items()})
     return bound
-
-
-def _is_free(told):
-    """Whether the caller said of a parameter that it is a tensor of its own."""
-    return isinstance(told, str) and told in SHAPES
 
 
 def _in_words(inputs, library):
@@ -226,13 +213,15 @@ def verify_function(
             )
         shared = {}
         if not isinstance(definitions, Norm | None):
-            definitions, shared, claim.forward = _of_forward(
-                definitions, inputs, claim.names, run
-            )
-        if not shared and definitions is not None:
-            claim.free = [name for name, told in inputs.items() if _is_free(told)]
+            definitions, shared = claim.of_forward(definitions, inputs, run)
+        elif definitions is not None:
+            claim.free = [
+                name
+                for name, told in inputs.items()
+                if isinstance(told, str) and told in SHAPES
+            ]
         bound = _bound(claim.names, claim.needed, inputs, shared, definitions)
-        unknown = set(inputs) - set(claim.names) - set(shared)
+        unknown = set(inputs) - set(claim.names)
         if unknown and not shared:
             options = "definitions, outputs, library, name, seconds, run"
             raise ValueError(
@@ -241,17 +230,24 @@ def verify_function(
             )
     except NotRead as reason:
         return refused(reason)
-    verdicts = []
+    vectors = {
+        name: Input(value.head, (M, ONE))
+        for name, value in bound.items()
+        if isinstance(value, Input) and value.shape == (M,)
+    }
     with evaluate(True):
-        for variant in _variants(bound):
-            verdicts.append(claim.verdict(definitions, variant))
-            if verdicts[-1].kind == PROVED:
-                return verdicts[-1]
+        verdicts = [claim.verdict(definitions, bound)]
+        if vectors and verdicts[0].kind != PROVED:
+            verdicts.append(claim.verdict(definitions, bound | vectors))
+    if verdicts[-1].kind == PROVED:
+        return verdicts[-1]
     refuted = [verdict for verdict in verdicts if verdict.kind == REFUTED]
     first, last = [*refuted, *verdicts][0], verdicts[-1]
     if first.kind == WRONG and first.why != last.why:
-        why = f"{first.why}; {_shapes_assumed(bound)}"
-        return replace(first, kind=NOT_READ, why=why)
+        # It may be right where one statistic is a vector and another one a column: nothing false is said of it.
+        taken = f"{', '.join(vectors)} taken as (M,), then as (M, 1)"
+        needs = 'say of each what it is, a column as mean="mean[:, None]"'
+        return replace(first, kind=NOT_READ, why=f"{first.why}; {taken}: {needs}")
     return first
 
 
@@ -272,136 +268,113 @@ def _check_options(definitions, outputs, name, seconds):
         raise ValueError("outputs: got none, needs a name for each result")
 
 
-def _of_forward(forward, inputs, names, run):
-    """The definitions that a forward function is, {name: Input} of its results and their gradients, and its _Ran.
-
-    Args:  inputs: what the caller said of parameters; names: of the parameters of the backward
-    """
-    forward, name = forward if isinstance(forward, tuple) else (forward, "")
-    claim = _Claim(forward, name, library_of(forward), None, 0, run)
-    bound = _bound(claim.names, claim.needed, inputs, {})
-    traced = claim.trace(bound)
-    if traced.noted.cut and claim.library == "torch" and not claim.is_class:
-        raise NotRead(
-            "definitions: a forward through part of which torch passes no gradient; "
-            "needs one without detach and no_grad"
-        )
-    shared, cotangents = {}, {}
-    roles = [inputs.get(name, name) for name in names]
-    outputs = names_of(traced, bound)
-    for name, value in zip(outputs, traced.outputs, strict=True):
-        shared[name] = _input_like(name, value)
-        shared[f"d{name}"] = _input_like(f"d{name}", value)
-        if f"d{name}" in roles:
-            cotangents[name] = shared[f"d{name}"]
-    if not cotangents:
-        raise ValueError(
-            f"program: needs a gradient of one of {outputs}, as d{outputs[0]}"
-        )
-    ran = _Ran(claim, bound, outputs, traced)
-    return own(traced, bound, cotangents), shared, ran
-
-
-def _variants(bound):
-    """The inputs, and with statistics of shape (M, 1) where their shape is not said."""
-    columns = dict(bound)
-    for name, value in bound.items():
-        if isinstance(value, Input) and value.shape == (M,):
-            columns[name] = Input(value.head, (M, ONE))
-    return [bound] if columns == bound else [bound, columns]
-
-
-def _shapes_assumed(bound):
-    """What was taken for granted of a program that is wrong in another line for another shape of its statistics.
-
-    It may be right where one statistic is a vector and another one a column: nothing false is said of it.
-    """
-    names = [n for n, v in bound.items() if isinstance(v, Input) and v.shape == (M,)]
-    taken = f"{', '.join(names)} taken as (M,), then as (M, 1)"
-    return f'{taken}: say of each what it is, a column as mean="mean[:, None]"'
-
-
+@dataclass
 class _Claim:
     """A program, its parameters, and what the caller said of its results."""
 
-    def __init__(self, program, name, library, outputs, seconds, run):
-        if library not in ("numpy", "torch"):
-            raise ValueError(f"library: got {library!r}, needs 'numpy' or 'torch'")
-        self.program, self.name, self.library = program, name, library
-        self.run, self.forward = run, None
-        self.free = []
-        self.outputs, self.seconds = outputs, seconds
-        self.names, self.needed, self.is_class = parameters_of(program, name)
-        if self.is_class and library != "torch":
-            raise ValueError(f"library: got {library!r}, needs 'torch' for a Function")
+    program: Any
+    name: str
+    library: str
+    outputs: Sequence | None = None
+    seconds: float = 0
+    run: bool | None = None
+    forward: _Claim | None = None
+    free: Sequence = ()
+
+    def __post_init__(self):
+        if self.library not in ("numpy", "torch"):
+            needs = "needs 'numpy' or 'torch'"
+            raise ValueError(f"library: got {self.library!r}, {needs}")
+        parameters = parameters_of(self.program, self.name)
+        self.names, self.needed, self.is_class = parameters
+        if self.is_class and self.library != "torch":
+            raise ValueError(
+                f"library: got {self.library!r}, needs 'torch' for a Function"
+            )
+        if self.run is None:
+            self.run = not isinstance(self.program, str)
+
+    def of_forward(self, forward, inputs, run):
+        """The definitions that a forward function is, and {name: Input} of its results and their gradients.
+
+        Args:  inputs: what the caller said of parameters
+        """
+        forward, name = forward if isinstance(forward, tuple) else (forward, "")
+        claim = _Claim(forward, name, library_of(forward), run=run)
+        bound = _bound(claim.names, claim.needed, inputs, {})
+        traced = claim.trace(bound)
+        if traced.noted.cut and claim.library == "torch" and not claim.is_class:
+            raise NotRead(
+                "definitions: a forward through part of which torch passes no "
+                "gradient; needs one without detach and no_grad"
+            )
+        shared, cotangents = {}, {}
+        roles = [inputs.get(name, name) for name in self.names]
+        outputs = names_of(traced, bound)
+        for name, value in zip(outputs, traced.outputs, strict=True):
+            shared[name] = _input_like(name, value)
+            shared[f"d{name}"] = _input_like(f"d{name}", value)
+            if f"d{name}" in roles:
+                cotangents[name] = shared[f"d{name}"]
+        if not cotangents:
+            raise ValueError(
+                f"program: needs a gradient of one of {outputs}, as d{outputs[0]}"
+            )
+        claim.ran, self.forward = (bound, outputs, traced, ()), claim
+        return own(traced, bound, cotangents), shared
 
     def verdict(self, definitions, bound):
         """The verdict for arguments; where it rests on a guess, only a proof is one."""
         self.guess, self.guessed, self.memo = "", (), {}
         try:
             if self.is_class:
-                verdict, definitions, ran = self._of_class(definitions, bound)
+                verdict, definitions = self._of_class(definitions, bound)
             else:
                 traced = self.trace(bound)
                 names = self._outputs(traced, definitions)
                 claims = _named(names, traced.outputs, definitions)
                 verdict = self._verdict(traced, definitions, claims, bound)
-                ran = _Ran(self, bound, list(claims), traced)
-            for each in (ran, self.forward):
-                if verdict and each and each.claim.is_run:
-                    constants = self._constants(ran.traced)
-                    verdict = each.confronted(verdict, definitions, constants)
+                self.ran = bound, list(claims), traced, ()
+            for claim in (self, self.forward):
+                if verdict and claim and claim.run:
+                    verdict = claim.confronted(verdict, definitions, self.values)
         except Misfit as reason:
             verdict = _taken(refused(reason), bound)
         except NotRead as reason:
             verdict = refused(reason)
         except (NotImplementedError, OutOfPatience, RangeError) as reason:
             return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
+        why = ""
         if verdict.kind == REFUTED and self.free:
             why = no_tensor(", ".join(self.free))
-            return Verdict(NOT_READ, verdict.claim, verdict.assumptions, why=why)
-        if (
-            self.guess
-            and verdict.kind in (WRONG, REFUTED)
-            and not self._confirmed(verdict)
-        ):
-            why = f"it is not what is defined, if {self.guess}; say outputs"
+        elif self.guess and verdict.kind in (WRONG, REFUTED):
+            guessed = [verdict.outputs.get(name) for name in self.guessed]
+            if not (guessed and all(guessed)):
+                why = f"it is not what is defined, if {self.guess}; say outputs"
+        if why:
             return Verdict(NOT_READ, verdict.claim, verdict.assumptions, why=why)
         return verdict
 
-    def _confirmed(self, verdict):
-        """Whether the results that were taken for a norm's are proved to be them."""
-        outputs = [verdict.outputs.get(name) for name in self.guessed]
-        return bool(outputs) and all(outputs)
+    def confronted(self, verdict, definitions, values):
+        """The verdict, unless a run refutes it; values: {"eps": its number}, where it is a number in the program."""
+        bound, names, traced, cotangents = self.ran
+        tensors = {key: value for key, value in bound.items() if _is_tensor(value)}
+        gradients = {}
+        if cotangents:
+            gradients = {k: gradient_of(_role(v), names) for k, v in tensors.items()}
 
-    @property
-    def is_run(self) -> bool:
-        """Whether a proof is confronted with a run."""
-        return not isinstance(self.program, str) if self.run is None else self.run
+        def call(arguments):
+            target = self.program
+            if isinstance(target, str):
+                target = function_of(target, self.name)
+            if self.is_class:
+                return target.apply(*in_order(target.forward, arguments))
+            return target(**arguments)
 
-    def target(self) -> Any:
-        """The function or class itself; a text is executed."""
-        if not isinstance(self.program, str):
-            return self.program
-        names = namespace_of(self.program)
-        made = [
-            key
-            for key, value in names.items()
-            if callable(value) and getattr(value, "__module__", "") == names["__name__"]
-        ]
-        return names[self.name or made[-1]]
-
-    def _constants(self, traced):
-        """The numbers that are eps, here and in the forward."""
-        constants = set(traced.constants.values())
-        if self.forward:
-            constants |= set(self.forward.traced.constants.values())
-        if len(constants) > 1:
-            raise NotRead(
-                "another eps than that of the forward: write one number in both, or a "
-                "parameter eps"
-            )
-        return constants
+        heads = [getattr(cotangent, "head", None) for cotangent in cotangents]
+        run = of_function(call, self.library, bound, names, gradients, heads)
+        defs, outputs = definitions.defs, definitions.outputs
+        return confronted(verdict, run, defs, outputs, traced.noted, values)
 
     def trace(self, bound: dict, cotangents: Sequence = (), flags=None) -> Trace:
         """The program's outputs for arguments."""
@@ -410,10 +383,10 @@ class _Claim:
     def _outputs(self, traced, definitions):
         names, count = traced.names, len(traced.outputs)
         own = _recognized(names, definitions)
-        if traced.keyed and own and self.outputs and set(self.outputs) != set(own):
-            words = f"it returns {', '.join(own)}, and outputs are {self.outputs}"
-            raise NotRead(words)
         if traced.keyed and own:
+            if self.outputs and set(self.outputs) != set(own):
+                words = f"it returns {', '.join(own)}, and outputs are {self.outputs}"
+                raise NotRead(words)
             return own
         if self.outputs is not None:
             if len(self.outputs) != count:
@@ -422,8 +395,7 @@ class _Claim:
         if own is None and self.is_class and count <= 2:
             own = ("y", "residual_out")[:count]
             if count == 2:
-                self.guess = "its second result is residual_out"
-                self.guessed = own
+                self.guess, self.guessed = "its second result is residual_out", own
         if own is None:
             some = '("y", "residual_out")' if self.is_class else '("dx", "dw")'
             words = f"a name for each of the {count} results, such as {some}"
@@ -433,7 +405,7 @@ class _Claim:
         return own
 
     def _of_class(self, definitions, bound):
-        """The verdict on an autograd Function, whichever of its arguments need a gradient."""
+        """(the verdict on an autograd Function, whichever of its arguments need a gradient; its definitions)."""
         forward = self.trace(bound)
         passed, count = forward.passed, len(forward.outputs)
         if passed is None:
@@ -456,39 +428,45 @@ class _Claim:
             if marked:
                 cotangents[position] = None
         if definitions is None:
-            pairs = zip(names, cotangents, strict=True)
-            given = {name: value for name, value in pairs if value is not None}
+            given = dict(zip(names, cotangents, strict=True))
             definitions = own(forward, bound, given)
         tensors = [name for name, value in bound.items() if _is_tensor(value)]
         result = None
         for needed in product((True, False), repeat=len(tensors)):
             flags = dict(zip(tensors, needed, strict=True))
-            given = cotangents if any(needed) else ()
-            traced = self.trace(bound, given, flags)
+            traced = self.trace(bound, cotangents if any(needed) else (), flags)
             claims = _named(names, traced.outputs, definitions)
-            for name in tensors:
-                if flags[name]:
-                    output = gradient_of(_role(bound[name]), names)
-                    if output not in definitions.outputs:
-                        raise NotRead(
-                            f"{output}, which the definitions lack: they need another "
-                            "argument of norm, or are a Norm with this output"
-                        )
-                    claims[output] = traced.gradients[name]
+            for name in compress(tensors, needed):
+                output = gradient_of(_role(bound[name]), names)
+                if output not in definitions.outputs:
+                    raise NotRead(
+                        f"{output}, which the definitions lack: they need another "
+                        "argument of norm, or are a Norm with this output"
+                    )
+                claims[output] = traced.gradients[name]
             verdict = self._verdict(traced, definitions, claims, bound)
-            if verdict.kind != PROVED and result is not None:
+            if result is None:
+                result, self.ran = verdict, (bound, names, traced, cotangents)
+            elif verdict:
+                result = _both(result, verdict)
+            else:
                 words = ", ".join(f"{name}: {flag}" for name, flag in flags.items())
                 why = f"where needs_input_grad is {words}: {verdict.why}"
-                return replace(verdict, why=why), definitions, None
-            if result is None:
-                ran = _Ran(self, bound, names, traced, cotangents)
-            result = verdict if result is None else _both(result, verdict)
+                return replace(verdict, why=why), definitions
             if not (traced.asked and verdict):
                 break
-        return result, definitions, ran
+        return result, definitions
 
     def _verdict(self, traced, definitions, claims, bound):
-        self._constants(traced)
+        constants = {*traced.constants.values()}
+        if self.forward:
+            constants.update(self.forward.ran[2].constants.values())
+        if len(constants) > 1:
+            raise NotRead(
+                "another eps than that of the forward: write one number in both, or a "
+                "parameter eps"
+            )
+        self.values = dict(zip(["eps"], map(float, constants), strict=False))
         if traced.written:
             kind = WRONG if self.is_class else NOT_READ
             return Verdict(kind, why=f"it writes over {', '.join(traced.written)}")
@@ -518,59 +496,16 @@ class _Claim:
         if isinstance(value, Array):
             key = name, value.shape, *lettered(value.unnoted())
         if key not in self.memo:
-            verdict = _of_output(name, value, definitions, self.seconds)
-            self.memo[key] = verdict
+            self.memo[key] = _of_output(name, value, definitions, self.seconds)
         return self.memo[key]
 
 
 def _both(first: Verdict, second: Verdict) -> Verdict:
     """Two proofs, for two choices of the arguments that need a gradient, as one with the conditions of both."""
-    claim = first.claim
-    for condition in second.claim.split(WHERE)[1:]:
-        if condition not in claim.split(WHERE):
-            claim += WHERE + condition
+    conditions = second.claim.split(WHERE)[1:]
+    claim = WHERE.join(dict.fromkeys([*first.claim.split(WHERE), *conditions]))
     words = dict.fromkeys([*first.assumptions, *second.assumptions])
     return replace(first, claim=claim, assumptions=tuple(words))
-
-
-@dataclass(frozen=True)
-class _Ran:
-    """A program that is run beside its reading.
-
-    Args:  names: of its results; traced: its reading; cotangents: Inputs, of an autograd Function's results, None of
-           one that is marked as not differentiable
-    """
-
-    claim: _Claim
-    bound: dict
-    names: Sequence[str]
-    traced: Trace
-    cotangents: Sequence[Input | None] = ()
-
-    def confronted(self, verdict, definitions, constants):
-        """The verdict, unless a run refutes it; constants: the numbers that are eps."""
-        gradients = {}
-        for key, value in self.bound.items():
-            if self.cotangents and _is_tensor(value):
-                gradients[key] = gradient_of(_role(value), self.names)
-
-        def call(arguments):
-            target = self.claim.target()
-            if self.claim.is_class:
-                return target.apply(*in_order(target.forward, arguments))
-            return target(**arguments)
-
-        heads = [getattr(each, "head", None) for each in self.cotangents]
-        library = self.claim.library
-        run = of_function(call, library, self.bound, self.names, gradients, heads)
-        return confronted(
-            verdict,
-            run,
-            definitions.defs,
-            definitions.outputs,
-            self.traced.noted,
-            dict(zip(("eps",), map(float, constants), strict=False)),
-        )
 
 
 def gradient_of(role: str, outputs: Sequence[str]) -> str:
@@ -653,7 +588,7 @@ def own(
         head = outputs[name] = _input_like(name, value).head
         indices = getattr(head, "indices", ())
         defs[head] = entry(value, indices)
-        if name in cotangents:
+        if cotangents.get(name):
             term = cotangents[name].head * head
             for index in indices:
                 term = SUMS[index](term)
