@@ -67,6 +67,7 @@ from .values import Misfit
 from .verdict import (
     MORE,
     NOT_READ,
+    PROVED,
     REFUTED,
     WRONG,
     Verdict,
@@ -237,9 +238,9 @@ def verify_function(
     }
     with evaluate(True):
         verdicts = [claim.verdict(definitions, bound)]
-        if vectors and verdicts[0].kind != PROVED:
+        if vectors and not verdicts[0]:
             verdicts.append(claim.verdict(definitions, bound | vectors))
-    if verdicts[-1].kind == PROVED:
+    if verdicts[-1]:
         return verdicts[-1]
     refuted = [verdict for verdict in verdicts if verdict.kind == REFUTED]
     first, last = [*refuted, *verdicts][0], verdicts[-1]
