@@ -10,7 +10,6 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from itertools import compress, product
 from types import FunctionType
@@ -29,7 +28,7 @@ from .functions import Input
 from .interpreter import flat
 from .memory import entry_of
 from .point import Point
-from .verdict import NOT_READ, Verdict
+from .verdict import Verdict
 
 # M and N: unequal, each of them the smaller one, and 1; rows of one entry alone would hide what centring makes 0.
 SIZES = ((2, 3), (1, 4), (4, 1), (5, 2), (7, 6))
@@ -76,7 +75,7 @@ def confronted(
     dtypes = noted.dtypes & {*NAMES} | {"float64"}
     unit, clock = max(map(unit_roundoff, dtypes)), _Clock()
     written = [*noted.domain, *[1 / (a - b) for a, b in noted.kinks if a != b]]
-    why, agreed = "", False
+    agreed = False
     for sizes in SIZES:
         point = Point(sizes, defs, np.random.default_rng(SEED), unit)
         point.values |= values or {}
@@ -86,16 +85,10 @@ def confronted(
         except Disagreement as reason:
             if all(map(point.defines, written)):
                 place = f"M = {sizes[0]}, N = {sizes[1]}, seed {SEED}"
-                why = f"{REFUTED_BY_RUN}. {place}: {reason}"
-                break
-    if agreed and not why:
+                return verdict.unread(f"{REFUTED_BY_RUN}. {place}: {reason}")
+    if agreed:
         return verdict
-    why = why or "what was read is not defined where it was run"
-    outputs = {
-        name: replace(own, kind=NOT_READ, why=why)
-        for name, own in verdict.outputs.items()
-    }
-    return replace(verdict, kind=NOT_READ, why=why, outputs=outputs)
+    return verdict.unread("what was read is not defined where it was run")
 
 
 class _Clock:

@@ -248,7 +248,7 @@ def verify_function(
         # It may be right where one statistic is a vector and another one a column: nothing false is said of it.
         taken = f"{', '.join(vectors)} taken as (M,), then as (M, 1)"
         needs = 'say of each what it is, a column as mean="mean[:, None]"'
-        return replace(first, kind=NOT_READ, why=f"{first.why}; {taken}: {needs}")
+        return first.unread(f"{first.why}; {taken}: {needs}")
     return first
 
 
@@ -353,7 +353,7 @@ class _Claim:
             if not (guessed and all(guessed)):
                 why = f"it is not what is defined, if {self.guess}; say outputs"
         if why:
-            return Verdict(NOT_READ, verdict.claim, verdict.assumptions, why=why)
+            return verdict.unread(why)
         return verdict
 
     def confronted(self, verdict, definitions, values):
@@ -647,8 +647,7 @@ def _taken(verdict, bound):
     taken = [f"{name} as {value.shape}" for name, value in tensors.items()]
     words = ", ".join(taken).replace(" as ", " is taken as ", 1)
     how = 'another shape is said as rstd="rstd[:, None]" or q="(M, N)"'
-    why = f"{verdict.why}; {words}; {how}, and more axes are not read"
-    return replace(verdict, kind=NOT_READ, why=why)
+    return verdict.unread(f"{verdict.why}; {words}; {how}, and more axes are not read")
 
 
 def _recognized(names, definitions):
@@ -705,9 +704,7 @@ def noted(
         if excludes_more_than_points(condition, definitions):
             text = where[conditions.index(condition)]
             why = f"it is followed only {text}, which leaves out more than points"
-            return replace(
-                verdict, kind=NOT_READ, why=why, counterexample=None, difference=()
-            )
+            return verdict.unread(why)
     return verdict
 
 

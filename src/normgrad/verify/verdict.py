@@ -70,6 +70,12 @@ class Verdict:
         """True only where the program is proved for every M and N."""
         return self.kind == PROVED
 
+    def unread(self, why: str) -> Verdict:
+        """The verdict on the same claim where nothing is said of the program, and why."""
+        return replace(
+            self, kind=NOT_READ, why=why, difference=(), counterexample=None, outputs={}
+        )
+
     @property
     def _details(self) -> list[str]:
         lines = []
