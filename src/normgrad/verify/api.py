@@ -114,29 +114,20 @@ def _both_ways(source, name, launch, definitions, seconds, flags):
 
 def _worse(flag, first, second):
     """The worse of the verdicts with a flag and without; a program is accused where it is wrong either way."""
-    worst = max(first, second, key=lambda verdict: KINDS.index(verdict.kind))
-    other = second if worst is first else first
-    if worst.kind == other.kind and worst.kind not in (PROVED, IF_ZERO):
-        why = f"with {flag}=False as well"
-        return replace(first, why="; ".join(filter(None, [first.why, why])))
-    if worst.kind == other.kind:
-        same = first.claim == second.claim.replace(f"{flag}=False", f"{flag}=True")
-        claim = f"{first.claim}; {second.claim}"
-        if same:
-            claim = first.claim.replace(f"{flag}=True", f"{flag}=True or False")
+    other, worst = sorted((second, first), key=lambda v: KINDS.index(v.kind))
+    if first.kind == second.kind:
+        if first.kind not in (PROVED, IF_ZERO):
+            why = f"with {flag}=False as well"
+            return replace(first, why="; ".join(filter(None, [first.why, why])))
+        claim = first.claim.replace(f"{flag}=True", f"{flag}=True or False")
+        if first.claim != second.claim.replace(f"{flag}=False", f"{flag}=True"):
+            claim = f"{first.claim}; {second.claim}"
         assumptions = tuple(dict.fromkeys(first.assumptions + second.assumptions))
         return replace(first, claim=claim, assumptions=assumptions)
     why = f"{flag} is not bound: {worst.kind} with {flag}={worst is first}, {other.kind} with {flag}={other is first}"
     if worst.kind in (WRONG, REFUTED):
-        return _unsure(worst, f"{why}; bind {flag}")
+        return worst.unread(f"{why}; bind {flag}")
     return replace(worst, why="; ".join(filter(None, [why, worst.why])))
-
-
-def _unsure(verdict, why):
-    """A verdict that rests on what the binding does not say, as one on nothing."""
-    return replace(
-        verdict, kind=NOT_READ, why=why, difference=(), counterexample=None, outputs={}
-    )
 
 
 def _read(source: Source, kernel, launch, definitions, seconds, fill):
@@ -188,7 +179,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         needed = [text for position, text in more.items() if position < last]
         if verdict and needed:
             why = f"it is the definition only where {' and '.join(needed)}"
-            verdicts[name] = replace(verdict, kind=NOT_READ, why=why)
+            verdicts[name] = verdict.unread(why)
         elif verdict and fill is not nan:
             verdicts[name] = replace(verdict, kind=IF_ZERO)
     verdict = whole(verdicts, f"{kernel}: {', '.join(claims)}", assumptions)
@@ -201,7 +192,7 @@ def _sure(verdict, reader):
         return verdict
     words = ", ".join(reader.guessed)
     why = f"{verdict.kind} for {words}, which the binding does not say; bind it"
-    return _unsure(verdict, f"{why}: {verdict.why}" if verdict.why else why)
+    return verdict.unread(f"{why}: {verdict.why}" if verdict.why else why)
 
 
 def _largest(taken, definitions):
@@ -237,15 +228,14 @@ def compared(name, bound, stored, definitions, seconds) -> Verdict:
     verdict = compare(stored, head, definitions.defs, claim, seconds)
     undefined = definitions.undefined(stored)
     if verdict.kind == REFUTED and undefined:
-        why = no_tensor(undefined)
-        return replace(verdict, kind=NOT_READ, counterexample=None, why=why)
+        return verdict.unread(no_tensor(undefined))
     return verdict
 
 
 def with_conditions(verdict: Verdict, where: list[str]) -> Verdict:
     """A verdict whose claim says where what is bound as an expression has a value."""
-    claim = ", ".join([verdict.claim, *[f"where {words}" for words in where]])
-    return replace(verdict, claim=claim)
+    parts = [verdict.claim, *[f"where {words}" for words in where]]
+    return replace(verdict, claim=", ".join(parts))
 
 
 def _without_choice(verdict, stored, unbound):

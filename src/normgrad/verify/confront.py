@@ -35,8 +35,8 @@ SIZES = ((2, 3), (1, 4), (4, 1), (5, 2), (7, 6))
 SEED = 20261128
 SECONDS = 20
 REFUTED_BY_RUN = "the reading proves it and a run refutes it: please report"
-INDEX = {"i": i, "j": j, "p": p}
-SIZE_OF = {"i": M, "j": N, "p": PROGRAMS[0]}
+# {letter of a T: the size of its axis, its index}
+AXIS_OF = {"i": (M, i), "j": (N, j), "p": (PROGRAMS[0], p)}
 # {name: the values of an output}
 Results = Mapping[str, Any]
 Run = Callable[[Point], Iterator[tuple[str, Results]]]
@@ -307,11 +307,10 @@ def _loop_argument(point, bound):
     """What an argument of a kernel in loops is at a point."""
     match bound:
         case T(letters=letters, before=before):
-            sizes = [SIZE_OF[letter] for letter in letters]
+            axes = [AXIS_OF[letter] for letter in letters]
             if before is None:
-                return np.full(point.shape(sizes), np.nan)
-            indices = zip(sizes, [INDEX[letter] for letter in letters], strict=True)
-            return np.array(point.tensor(entry_of(before, list(indices))))
+                return np.full(point.shape(size for size, _ in axes), np.nan)
+            return np.array(point.tensor(entry_of(before, axes)))
         case Filled(shape, value):
             lengths = [int(point.sizes.get(size, size)) for size in shape]
             return np.full(lengths, float(value))

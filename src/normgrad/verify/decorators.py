@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import prod
 
 from .source import Source, root_of
 from .values import NotRead
@@ -20,7 +19,7 @@ CONFIG = (
     "ir_override",
 )
 # what runs Python that is not read, or another kernel
-FOREIGN = (*("prune_configs_by", "pre_hook", "post_hook", "do_bench", "ir_override"),)
+FOREIGN = ("prune_configs_by", "pre_hook", "post_hook", "do_bench", "ir_override")
 # what an expression that computes a size may be made of
 ARITHMETIC = (
     *(ast.Constant, ast.Name, ast.Subscript, ast.Attribute, ast.BinOp, ast.Call),
@@ -130,40 +129,32 @@ class Decorators:
         match configs:
             case ast.List(elts) | ast.Tuple(elts):
                 runs = len(elts)
-            case ast.ListComp(elt, generators):
-                elts, turns = [elt], [part.iter for part in generators]
-                counted = not any(part.ifs for part in generators)
-                if counted and all(hasattr(turn, "elts") for turn in turns):
-                    runs = prod(len(turn.elts) for turn in turns)
+            case ast.ListComp(elt):
+                elts = [elt]
             case _:
-                words = (
-                    f"autotune of {ast.unparse(configs)}, which is no list in the text"
-                )
+                text = ast.unparse(configs)
+                words = f"autotune of {text}, which is no list in the text"
                 raise NotRead(f"{words}; helpers={{...}} says what it is")
         for config in elts:
-            called = ast.unparse(getattr(config, "func", config))
-            own = root_of(getattr(config, "func", config)) not in self.source.imports
-            if called.rpartition(".")[2] != "Config" or own:
+            called = getattr(config, "func", config)
+            is_config = ast.unparse(called).rpartition(".")[2] == "Config"
+            if not is_config or root_of(called) not in self.source.imports:
                 raise NotRead(f"autotune of {ast.unparse(config)}, which is no Config")
             values = self._arguments(config, CONFIG).get("kwargs", ast.Dict([], []))
             for name, value in self._pairs(values, "a Config of"):
                 self.settings.append(Setting(name, value, node.lineno, tuned=True))
-        names = [
-            self._names(given.get(word)) for word in ("reset_to_zero", "restore_value")
-        ]
+        names = map(self._names, map(given.get, ("reset_to_zero", "restore_value")))
         self.tuners.append(Tuner(node.lineno, runs, *names))
 
     @staticmethod
     def _names(node):
         """The names in a list of them."""
-        parts = getattr(node, "elts", [])
+        absent = node is None or ast.unparse(node) == "None"
+        parts = [] if absent else getattr(node, "elts", [None])
         names = tuple(getattr(part, "value", None) for part in parts)
-        if not all(isinstance(name, str) for name in names) or not (
-            node is None or ast.unparse(node) == "None" or hasattr(node, "elts")
-        ):
-            raise NotRead(
-                f"autotune with {ast.unparse(node)}, which is no list of names"
-            )
+        if not all(isinstance(name, str) for name in names):
+            text = ast.unparse(node)
+            raise NotRead(f"autotune with {text}, which is no list of names")
         return names
 
 

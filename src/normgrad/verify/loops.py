@@ -42,7 +42,7 @@ from .binding import (
     resolved,
 )
 from .binding import PROGRAM as OWN
-from .confront import SIZE_OF, confronted, of_loops
+from .confront import AXIS_OF, confronted, of_loops
 from .definitions import Norm
 from .functions import entry, followed
 from .interpreter import Function, Reader
@@ -209,7 +209,7 @@ def _argument(name, bound):
     """The value of an argument."""
     match bound:
         case T(letters=letters, before=before):
-            shape, e = tuple(SIZE_OF[letter] for letter in letters), Integer(0)
+            shape, e = tuple(AXIS_OF[letter][0] for letter in letters), Integer(0)
             if before is not None:
                 axes = AXES[: len(shape)][::-1]
                 e = entry_of(before, list(zip(shape, axes, strict=True)))
@@ -304,7 +304,7 @@ def _compared(name, value, bound, definitions, seconds):
         return Verdict(WRONG, why=f"{name} is not written")
     letters = {"i": i, "j": j, "p": PROGRAM}
     try:
-        stored = entry(value, [letters[letter] for letter in bound.letters])
+        stored = entry(value, list(map(letters.get, bound.letters)))
     except NotRead as reason:
         return refused(reason)
     if stored.free_symbols & {PROGRAM, PROGRAMS}:

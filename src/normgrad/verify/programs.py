@@ -245,10 +245,7 @@ def verify_function(
     refuted = [verdict for verdict in verdicts if verdict.kind == REFUTED]
     first, last = [*refuted, *verdicts][0], verdicts[-1]
     if first.kind == WRONG and first.why != last.why:
-        # It may be right where one statistic is a vector and another one a column: nothing false is said of it.
-        taken = f"{', '.join(vectors)} taken as (M,), then as (M, 1)"
-        needs = 'say of each what it is, a column as mean="mean[:, None]"'
-        return first.unread(f"{first.why}; {taken}: {needs}")
+        return _taken(first, bound)
     return first
 
 

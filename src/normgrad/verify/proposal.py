@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Callable
 
 from ..symbolic.symbols import M, N, eps
@@ -55,12 +54,9 @@ def propose(source: Source, kernel: str) -> tuple[dict, tuple]:
     backward = any(re.fullmatch(POINTERS["dy"], word) for word in plain.values())
     outputs = {"dx", "dw", "db"} if backward else {"y", "residual_out", "mean", "rstd"}
     binding: dict = {}
-    pointers = POINTERS.items()
     for name, word in plain.items():
-        is_pointer = not re.search(rf"\b{name}: tl.constexpr", text)
-        tensor = next((t for t, words in pointers if re.fullmatch(words, word)), None)
-        value = next((v for v, words in VALUES if re.fullmatch(words, word)), None)
-        if tensor is not None and is_pointer:
+        tensor, value = _meant(POINTERS.items(), word), _meant(VALUES, word)
+        if tensor and not re.search(rf"\b{name}: tl.constexpr", text):
             kind = Out if tensor in outputs else T
             index = "p, j" if tensor in ("dw", "db") else None
             start, stride = name.removesuffix("_ptr"), None
@@ -72,14 +68,11 @@ def propose(source: Source, kernel: str) -> tuple[dict, tuple]:
             binding[name] = kind(tensor, index, stride)
         elif value is not None:
             binding[name] = value
-    counts = Counter(getattr(bound, "name", bound) for bound in binding.values())
-    binding = {
-        name: bound
-        for name, bound in binding.items()
-        if counts[getattr(bound, "name", bound)] == 1
-    }
-    swept = re.search(r"(?<!a)range\([^\n]*(BLOCK_(SIZE|N|C)|TILE_N|BD)", text)
-    if swept:
+    meanings = {name: getattr(b, "name", b) for name, b in binding.items()}
+    for name, meaning in meanings.items():
+        if [*meanings.values()].count(meaning) > 1:
+            del binding[name]
+    if re.search(r"(?<!a)range\([^\n]*(BLOCK_(SIZE|N|C)|TILE_N|BD)", text):
         binding = {k: COLUMNS if v is WHOLE else v for k, v in binding.items()}
     grid = "rows"
     if CHUNK in binding.values() or "num_programs" in text:
@@ -89,25 +82,31 @@ def propose(source: Source, kernel: str) -> tuple[dict, tuple]:
     return binding, (grid,)
 
 
+def _meant(table, word):
+    """The first key whose pattern a word fits; None for none."""
+    return next((key for key, words in table if re.fullmatch(words, word)), None)
+
+
 def form(source: Source, kernel: str, written: Callable[[object], str]) -> str:
     """What is to be filled in, confirmed and given to the command, by the names of a kernel's arguments.
 
     Args:  written: how a bound value is typed
     """
     binding, grid = propose(source, kernel)
-    strides = {bound.stride for bound in binding.values() if isinstance(bound, T)}
+    pointers = [bound for bound in binding.values() if isinstance(bound, T)]
+    strides = {bound.stride for bound in pointers}
     lines = [f"{kernel}: fill in each {UNKNOWN}, correct what is not so, and give it:"]
     for name in parameters(source.function(kernel))[0]:
         if name in binding:
             lines.append(f"  --bind '{name}={written(binding[name])}'")
         elif name not in strides:
             lines.append(f"  --bind '{name}={UNKNOWN}'")
-    tensors = {bound.name for bound in binding.values() if isinstance(bound, T)}
+    tensors = {bound.name for bound in pointers}
     center = True if "mean" in tensors else UNKNOWN
     words = [f"center={center}", f"bias={bool(tensors & {'bias', 'db'})}"]
-    for name in ("residual", "dresidual_out"):
-        if name in tensors:
-            words.append(f"{name}=True")
+    words += [
+        f"{name}=True" for name in ("residual", "dresidual_out") if name in tensors
+    ]
     lines.append(f"  --grid '{', '.join(grid)}'")
     lines.append(f"  --norm '{', '.join(words)}'")
     lines.append(f"{UNKNOWN} is one of {CHOICES}; what is not bound is any integer.")
