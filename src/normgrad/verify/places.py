@@ -132,15 +132,13 @@ class Places:
         return self.cdiv(high - low, step)
 
     def _progression(self, q, unit, size, tiles):
-        """(A, s, E, turn): q is A, A + s, ... below E, at each turn one; None where it is not."""
+        """(A, s, E, turn): q is A, A + s, ... below E, at each turn one, if A is the same in all."""
         turns = [turn for turn in self.loops if q.has(turn)]
         if not turns:
             return q, S.Zero, None, None
         turn = turns[-1]
         s = q.coeff(turn, 1)
         first = expand(q - s * turn)
-        if len(turns) > 1 or first.has(turn) or s == 0:
-            return None
         low, high, step = self.loops[turn]
         if step == s:
             return first, s, expand(high + first - low), turn
@@ -191,18 +189,13 @@ class Places:
         lane, block, tiles = LANES["C"], self.column_block, self.launch.column_tiles
         if e == lane and block is None:  # exactly N lanes
             return (S.Zero, S.Zero), False, N, None, frozenset()
-        if e.coeff(lane, 1) != 1 or block is None:
-            return None
-        q = exact(e - lane, block)
-        if q is None or q.has(block, *LANES.values()):
+        q = None if block is None else exact(e - lane, block)
+        if q is None:
             return None
         for axis, kind in enumerate(self.launch.grid):
             if q == PIDS[axis] and kind == "column tiles":
                 return "grid", True, N, None, frozenset({axis})
-        run = self._progression(q, block, N, tiles)
-        if run is None or q.has(*PIDS):
-            return None
-        first, s, end, turn = run
+        first, s, end, turn = self._progression(q, block, N, tiles)
         if s == 0:
             last = first
         elif s == 1:
@@ -220,22 +213,13 @@ class Places:
 
     def _row(self, e):
         lane, lanes = LANES["R"], e.has(LANES["R"])
-        unit, tiles = S.One, M
+        unit, tiles, q = S.One, M, e
         if lanes:
             unit, tiles = self.row_block, ROW_TILES
-            if e.coeff(lane, 1) != 1 or unit is None:
-                return None
             q = exact(e - lane, unit)
             if q is None:
                 return self._unaligned(expand(e - lane))
-        else:
-            q = e
-        if q.has(*LANES.values()) or lanes and q.has(unit):
-            return None
-        run = self._progression(q, unit, M, tiles)
-        if run is None:
-            return None
-        first, s, end, turn = run
+        first, s, end, turn = self._progression(q, unit, M, tiles)
         if (first, s, end) == (0, 1, tiles):
             return "all", lanes, M, turn, frozenset()
         for axis, kind in enumerate(self.launch.grid):

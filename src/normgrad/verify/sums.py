@@ -56,8 +56,6 @@ class Sums:
             return self._operate(operator, a, b)
         except NotRead:
             named = [self.running.named(n, self.places.active) for n in (a, b)]
-            if named == [a, b]:
-                raise
             return self._operate(operator, *named)
 
     def _operate(self, operator, a, b):
@@ -156,8 +154,6 @@ class Sums:
         else:
             words = f"a sum over the lanes of {WORDS[axis]}s"
             raise NotRead(f"{words}, of what has none that a kernel loaded there")
-        if not p.place.lanes:
-            raise NotRead("a sum over lanes of what has no lanes there")
         if p.cover == "grid":
             raise NotRead("the sum over one tile of columns, where a row has several")
         self._ended(value, p)

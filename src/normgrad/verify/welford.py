@@ -202,7 +202,7 @@ class Running:
         for pair in permutations(reasons, 2):
             with suppress(NotRead):
                 pairs |= self._pair(pair, names, sums, turn, turns)
-        for name in reasons.keys() - pairs.keys():
+        for name in sorted(reasons.keys() - pairs.keys()):
             if held(*names[name][1].parts) & {symbol for *_, symbol in names.values()}:
                 raise reasons[name]
         return sums | pairs
