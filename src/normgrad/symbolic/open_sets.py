@@ -10,6 +10,7 @@ from sympy import (
     Abs,
     Add,
     Expr,
+    Heaviside,
     Indexed,
     IndexedBase,
     Mul,
@@ -53,8 +54,11 @@ def is_zero_on_an_open_set(e: Expr, sizes: Mapping[Symbol, int] | None = None) -
         return e.exp.is_positive and is_zero_on_an_open_set(e.base, sizes)
     if isinstance(e, Abs):
         return is_zero_on_an_open_set(e.args[0], sizes)
-    if isinstance(e, Add) and is_nonnegative(e):
-        return all(is_zero_on_an_open_set(term, sizes) for term in e.args)
+    if isinstance(e, Add):
+        # a step is at least 0
+        terms = [term for term in e.args if not isinstance(term, Heaviside)]
+        if all(map(is_nonnegative, terms)):
+            return all(is_zero_on_an_open_set(term, sizes) for term in terms)
     if isinstance(e, Sum) and is_nonnegative(e):
         # an entry may be 0 for every input, as that of x - mean(x) is in a row of one
         return is_zero_on_an_open_set(e.function, sizes)

@@ -635,18 +635,6 @@ def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     return scalar(copied(moved(kept, order)))
 
 
-def summed_to(a: Array, shape: Sequence[Expr]) -> Array:
-    """The sum over the axes along which an array of that shape is broadcast to this one."""
-    if broadcast(a.shape, shape) != a.shape:
-        raise Wrong(f"a gradient of the shape {a.shape}, needs {tuple(shape)}")
-    more = a.ndim - len(shape)
-    axes = list(range(more))
-    for axis in range(more, a.ndim):
-        if a.shape[axis] != shape[axis - more]:
-            axes.append(axis)
-    return moved(total(a, axes, keep=True), range(more, a.ndim)) if axes else a
-
-
 def count_of(a: Array, axes: Sequence[int]) -> Expr:
     """The number of entries that a sum over axes adds up."""
     return sympy.prod([a.shape[axis] for axis in axes])

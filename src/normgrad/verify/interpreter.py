@@ -47,7 +47,6 @@ from .arrays import (
     plain,
     scalar,
     state,
-    summed_to,
 )
 from .genuine import (
     OPERATORS,
@@ -87,6 +86,7 @@ OF_TORCH = set(
     "save_for_backward save_for_forward saved_for_forward saved_tensors saved_variables "
     "set_materialize_grads setup_context to_save vjp vmap".split()
 )
+CALLED = ("save_for_backward", "mark_non_differentiable", "set_materialize_grads")
 METHODS_READ = ("forward", "backward", "setup_context")
 # what a running sum is made of; the last that is added to it
 CELLS = ("", "int", "float", "array")
@@ -132,6 +132,28 @@ class Context:
         self.attributes: dict[str, Any] = {}
         self.saved: tuple = ()
         self.flags, self.phase, self.marked = flags, phase, ()
+
+    def save_for_backward(self, *tensors: Array | None) -> None:
+        """Keep tensors, which nobody writes from now on."""
+        for value in tensors:
+            if value is not None:
+                if not isinstance(value, Array):
+                    raise NotRead(f"{type(value).__name__} saved for backward")
+                value.memory.fixed = "what is saved for backward"
+        self.saved = tensors
+
+    def mark_non_differentiable(self, *tensors: Array) -> None:
+        """Mark results; torch keeps those of the last call alone."""
+        for value in tensors:
+            floats(value, "mark_non_differentiable")
+        self.marked = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Say that a gradient that is not there is 0, which it is anyhow."""
+        if value is not True:
+            raise NotRead(
+                "set_materialize_grads(False), by which a gradient may be None"
+            )
 
 
 @dataclass(eq=False)
@@ -777,8 +799,6 @@ class Reader(Walker):
         match owner:
             case Array():
                 return self._of_array(owner, name)
-            case Known(library=library, name=first):  # np.add.reduce
-                return self._of_module(f"{library}.{first}.{name}")
             case Module(path=path):
                 return self._of_module(f"{path}.{name}")
             case DType(library="numpy") if name == "type":
@@ -824,12 +844,10 @@ class Reader(Walker):
         raise NotRead(path)
 
     def _of_context(self, owner, name):
-        if name in ("save_for_backward", "mark_non_differentiable"):
+        if name in CALLED:
             if self.phase != owner.phase:
                 raise NotRead(f"ctx.{name} in backward, where it changes nothing")
-            return partial(self._save if name[0] == "s" else self._mark, owner)
-        if name == "set_materialize_grads":
-            return partial(self._materialize)
+            return partial(getattr(owner, name))
         if name == "saved_tensors":
             if self.phase == owner.phase:
                 raise NotRead("ctx.saved_tensors before backward, where it is empty")
@@ -845,28 +863,6 @@ class Reader(Walker):
                 check_constant(f"ctx.{name}", value, arrays=True)
             return value
         raise NotRead(f"ctx.{name}")
-
-    @staticmethod
-    def _save(context, *tensors):
-        for value in tensors:
-            if value is not None:
-                if not isinstance(value, Array):
-                    raise NotRead(f"{type(value).__name__} saved for backward")
-                value.memory.fixed = "what is saved for backward"
-        context.saved = tensors
-
-    @staticmethod
-    def _mark(context, *tensors):
-        for value in tensors:
-            floats(value, "mark_non_differentiable")
-        context.marked = tensors  # torch keeps those of the last call alone
-
-    @staticmethod
-    def _materialize(value):
-        if value is not True:
-            raise NotRead(
-                "set_materialize_grads(False), by which a gradient may be None"
-            )
 
     def _comprehension(self, node, scope):
         generator, *more = node.generators
@@ -990,8 +986,8 @@ def gradients_of(
 ) -> list[Array | None]:
     """The gradients of a Function's arguments as torch takes them from what its backward returns.
 
-    torch takes a tuple alone apart, and counts a list as one gradient. It drops what is None past the arguments, adds
-    up a gradient over the axes along which its argument is broadcast, and drops that of what needs none.
+    torch takes a tuple alone apart, and counts a list as one gradient. It drops what is None past the arguments, and
+    the gradient of what needs none.
 
     Args:  flags: for every argument whether its gradient is needed
     """
@@ -1011,9 +1007,17 @@ def gradients_of(
         if value is not None and not isinstance(argument, Array):
             raise NotRead("a gradient of an argument that is taken for a number")
         if value is not None and flag:
-            value = summed_to(floats(value, "a gradient"), argument.shape)
+            _check_gradient(floats(value, "a gradient"), argument)
         result.append(value if flag else None)
     return result
+
+
+def _check_gradient(value, argument):
+    if value.shape != argument.shape:
+        words = f"a gradient of the shape {value.shape}, needs {argument.shape}"
+        if broadcast(value.shape, argument.shape) == value.shape:
+            raise NotRead(f"{words}; torch adds it up to that")
+        raise Wrong(words)
 
 
 def flat(outputs: Any) -> Iterator[Any]:

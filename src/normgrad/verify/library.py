@@ -71,15 +71,12 @@ PARAMETERS = {
     | {"keepdim": "keepdims", "keepdims": "keepdims"},
     "math": {},
 }
+OF_NORMS = {"dim": "axis", "keepdim": "keepdims"}
 # {(library, function): likewise}, for those that differ
 NAMED_APART = {
-    ("numpy", "linalg.norm"): {"x": "a"},
-    ("numpy", "add.reduce"): {"array": "a"},
-    ("numpy", "array"): {"object": "a"},
-    ("numpy", "empty_like"): {"prototype": "a"},
-    ("torch", "norm"): {"input": "a", "p": "ord", "dim": "axis", "keepdim": "keepdims"},
-    ("torch", "linalg.norm"): {"A": "a", "dim": "axis", "keepdim": "keepdims"},
-    ("torch", "linalg.vector_norm"): {"x": "a", "dim": "axis", "keepdim": "keepdims"},
+    ("torch", "norm"): OF_NORMS | {"p": "ord"},
+    ("torch", "linalg.norm"): OF_NORMS,
+    ("torch", "linalg.vector_norm"): OF_NORMS,
 }
 # the most turns of a loop over values
 LONGEST = 1000
@@ -259,16 +256,6 @@ def clipped(a, min=None, max=None):
     return a
 
 
-def numpy_clip(a, a_min=ABSENT, a_max=ABSENT, **named):
-    """np.clip."""
-    given = [bound is not ABSENT for bound in (a_min, a_max)]
-    if set(named) - {"min", "max"}:
-        raise NotRead(f"np.clip with {', '.join(named)}")
-    if any(given) and (not all(given) or named):
-        raise Wrong("np.clip with one of a_min and a_max, or with min or max besides")
-    return clipped(a, a_min, a_max) if any(given) else clipped(a, **named)
-
-
 def _addcmul(a, tensor1, tensor2, *, value=1):
     if len({floats(part).dtype for part in (a, tensor1, tensor2)}) > 1:
         raise NotRead("addcmul of tensors of two dtypes, which torch refuses")
@@ -281,10 +268,10 @@ def _addcmul(a, tensor1, tensor2, *, value=1):
 # reductions
 
 
-def reduction(f, default=None):
-    """np.sum and np.mean; default: the axis, where none is given."""
+def reduction(f):
+    """np.sum and np.mean."""
 
-    def run(a, axis=default, dtype=None, *, keepdims=False):
+    def run(a, axis=None, dtype=None, *, keepdims=False):
         result = f(floats(a), axes_of(a, axis), flag(keepdims))
         return result if dtype is None else cast(result, dtype)
 
@@ -348,7 +335,7 @@ def _torch_var_mean(
     return var, numpy_mean(a, axis, keepdims=keepdims)
 
 
-def length(a, ord=None, axis=None, keepdims=False):
+def length(a, /, ord=None, axis=None, keepdims=False):
     """The root of the sum of squares."""
     if ord is not None and (ord != 2 or len(axes_of(a, axis)) != 1):
         raise NotRead("another norm than the root of the sum of squares")
@@ -356,7 +343,7 @@ def length(a, ord=None, axis=None, keepdims=False):
     return elementwise(root, numpy_sum(squares, axis, keepdims=keepdims))
 
 
-def vector_norm(a, ord=2, axis=None, keepdims=False):
+def vector_norm(a, /, ord=2, axis=None, keepdims=False):
     """torch.linalg.vector_norm."""
     if type(ord) is not int or ord != 2:
         raise NotRead("another norm than the root of the sum of squares")
@@ -401,7 +388,7 @@ def torch_filled(value):
 def numpy_like(value):
     """np.zeros_like, np.ones_like, np.empty_like."""
 
-    def run(a, dtype=None):
+    def run(a, /, dtype=None):
         own = DType(floats(a).library, a.dtype) if dtype is None else dtype
         return filled(a.library, a.shape, value, own)
 
@@ -450,7 +437,7 @@ def as_array(a, dtype=None):
     return a if dtype is None else cast(a, dtype)
 
 
-def new_array(a, dtype=None):
+def new_array(a, /, dtype=None):
     """np.array."""
     result = as_array(a, dtype)
     return copied(result) if result is a else result
@@ -688,13 +675,12 @@ NUMPY: dict[str, Callable] = {
     "power": torch_binary("Pow"),
     "maximum": entrywise(Max, numeric, 2),
     "minimum": entrywise(Min, numeric, 2),
-    "clip": numpy_clip,
+    "clip": lambda a, a_min, a_max: clipped(a, a_min, a_max),
     "where": lambda condition, a, b, /: chosen(condition, a, b),
     "sum": numpy_sum,
     "mean": numpy_mean,
     "var": numpy_variance(itself),
     "std": numpy_variance(root),
-    "add.reduce": reduction(total, 0),
     "linalg.norm": length,
     "matmul": matmul,
     "dot": matmul,
@@ -707,7 +693,6 @@ NUMPY: dict[str, Callable] = {
     "ones_like": numpy_like(S.One),
     "empty_like": numpy_like(None),
     "eye": eye("numpy"),
-    "identity": lambda n, /, *, dtype=None: eye("numpy")(n, dtype=dtype),
     "asarray": as_array,
     "ascontiguousarray": contiguous,
     "array": new_array,
@@ -738,7 +723,6 @@ SHARED: dict[str, Callable] = {
     "minimum": entrywise(Min, floats, 2),
     "clamp": clipped,
     "clip": clipped,
-    "clamp_min": lambda a, min: clipped(a, min=min),
     "addcmul": _addcmul,
     "sum": torch_reduction(numpy_sum),
     "mean": torch_reduction(numpy_mean),

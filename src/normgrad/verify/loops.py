@@ -184,11 +184,7 @@ def _is_own(function):
     for name in own.__code__.co_names:
         # a copy of the text may have a copy of what it calls, and no other np
         value, of_own = there.get(name), here.get(name)
-        if (
-            value is of_own
-            or type(value) is type(of_own) in (int, float)
-            and value == of_own
-        ):
+        if (type(value), value) == (type(of_own), of_own):
             continue
         value = getattr(value, "py_func", value)
         if not isinstance(value, FunctionType) or not _is_own(value):
