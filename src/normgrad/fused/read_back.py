@@ -56,7 +56,8 @@ def prove_kernels(program: Program, source: str) -> Verdict:
         backward = _read(layer, source, "backward", Norm(defs, gradients, largest))
     assumed = dict.fromkeys((*forward.assumptions, *backward.assumptions))
     outputs = {**_outputs(forward, "forward"), **_outputs(backward, "backward")}
-    return whole(outputs, layer.name, assumed)
+    claims = dict.fromkeys((layer.name, *forward.conditions, *backward.conditions))
+    return whole(outputs, ", ".join(claims), assumed)
 
 
 def _outputs(verdict, way):

@@ -7,10 +7,10 @@ refutes is not proved; run=False leaves that out, run=True executes a function's
 
 - proved for every M and N: what is stored is the definition, under the assumptions that are printed;
 - proved if masked lanes hold 0: it is, if a masked load without `other` gives 0, which Triton leaves open;
-- wrong in itself: whatever the definitions, it reads or writes past the end, leaves out places, or its result depends
-  on the launcher's choice of a block;
+- wrong in itself: whatever the definitions, it does not compile, reads or writes past the end, leaves out places, or
+  its result depends on the launcher's choice of a block;
 - refuted: it stores something else: the difference, term by term, and values where the two differ;
-- not read: the first line that is not followed, and why. Nothing is said then about the kernel.
+- not read: the first line that is not followed, and why, or what could not be decided. Nothing is said then about it.
 
 What is trusted, and no more:
 
@@ -35,7 +35,8 @@ The package's own `load`, `store`, `row`, `own`, `held` and `send` are what they
 and 8 hold, and:
 
 9. Its arguments have the shapes that the verdict prints and one dtype of floats; they are what they are called, such as
-   rstd the definitions' rstd. Of what a module holds besides functions, numbers are as they are now.
+   rstd the definitions' rstd, or what the caller says, as rms="1/rstd[:, None]" or, bound to a kernel's argument,
+   T("1/rstd", "i"). Of what a module holds besides functions, numbers are as they are now.
 10. The statements and expressions of `interpreter`, the tables of `library`, and the arrays of `arrays`, in which no
    size is ever put in. What is not known there is refused: a keyword, a branch on a size, a loop over some rows. What
    a loop writes, it reads at the same turn alone.

@@ -226,10 +226,11 @@ def prove_kernels(case: Case, folder: Path = FOLDER) -> Verdict:
     Args:     case: a variant; folder: of the kernels, or of a copy of them
     Returns:  Verdict, with one for each output of each kernel
     """
-    outputs, assumed = {}, []
+    outputs, assumed, claims = {}, [], [str(case)]
     for title in KERNELS:
         verdict = verify_kernel(case, title, folder)
         parts = verdict.outputs or {"": verdict}
         outputs |= {f"{title}: {name}": part for name, part in parts.items()}
         assumed += verdict.assumptions
-    return whole(outputs, str(case), assumed)
+        claims += verdict.conditions
+    return whole(outputs, ", ".join(dict.fromkeys(claims)), assumed)

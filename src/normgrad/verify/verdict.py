@@ -77,6 +77,12 @@ class Verdict:
         )
 
     @property
+    def conditions(self) -> list[str]:
+        """The conditions of its claim, as "where s[i] is not 0"."""
+        conditions = [f"where {assumption}" for assumption in self.assumptions]
+        return [condition for condition in conditions if condition in self.claim]
+
+    @property
     def _details(self) -> list[str]:
         lines = []
         if self.why:
