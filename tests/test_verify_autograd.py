@@ -2,10 +2,10 @@
 
 import re
 from itertools import product
-from pathlib import Path
 
 import pytest
 from homework_solutions import of_source
+from tables import claims, parts
 
 from normgrad.mistakes.edits import edited
 from normgrad.verify.definitions import norm
@@ -65,25 +65,11 @@ BASES = {
 }
 
 
-def claims():
-    """(the verdict, the base, its edits, a pattern of words) of each line of the table."""
-    kind = ""
-    path = Path(__file__).with_name("verify_autograd_claims.txt")
-    for line in path.read_text(encoding="utf8").splitlines():
-        if line.startswith("["):
-            kind = line[1:].partition("]")[0]
-        elif line and not line.startswith("#"):
-            edits, _, words = line.partition(" -- ")
-            base, _, edits = edits.partition(": ")
-            yield kind, base, edits, words
-
-
 def program_of(base, edits):
     """The text of a Function; a line starts at each ";"."""
-    pairs = []
-    for edit in edits.split(" | "):
-        old, new = re.fullmatch(r"(.*?) =>(?: (.*))?", edit).groups()
-        pairs.append((old.replace("return F", f"return {F}"), _lines(new or "")))
+    pairs = [
+        (old.replace("return F", f"return {F}"), _lines(new)) for old, new in edits
+    ]
     changed = [pair for pair in pairs if pair[0] != pair[1]]
     return edited(BASES[base][0], changed, base)
 
@@ -94,8 +80,11 @@ def _lines(text):
     return text.replace("; ", "\n        ")
 
 
-@pytest.mark.parametrize(("kind", "base", "edits", "words"), list(claims()))
-def test_a_function_is_what_torch_makes_of_it(kind, base, edits, words):
+@pytest.mark.parametrize(
+    ("kind", "_", "line"), list(claims("verify_autograd_claims.txt"))
+)
+def test_a_function_is_what_torch_makes_of_it(kind, _, line):
+    base, edits, words = parts(line)
     text, definitions = program_of(base, edits), BASES[base][1]
     verdict = verify_function(text, definitions)
     assert verdict.kind == next(k for k in KINDS if k.startswith(kind)), verdict

@@ -1,17 +1,19 @@
 """What comes to verify from outside: texts, bindings, arguments and the command; nothing of it is run."""
 
 import builtins
+import shlex
 import time
-from pathlib import Path
+from pathlib import Path  # noqa: F401 - verify_refusals.txt names it
 
 import numpy as np
 import pytest
 from sympy import sqrt  # noqa: F401 - verify_refusals.txt names it
+from tables import claims, rows
 from verify_kernels import HEAD
+from verify_triton import BASES
 
 from normgrad.homework.reading.letters import expression
 from normgrad.verify import (
-    WHOLE,
     Filled,
     InOut,
     M,
@@ -24,21 +26,13 @@ from normgrad.verify import (
 )
 from normgrad.verify.__main__ import main, norm_of, parsed
 from normgrad.verify.binding import Launch, resolved
-from normgrad.verify.definitions import NUMBERS, no_tensor
+from normgrad.verify.definitions import NUMBERS
 from normgrad.verify.programs import input_of
 from normgrad.verify.text import LONGEST, module_of, value_of
 
 RMS, LAYER = norm(), norm(center=True, bias=True)
 NAMES = RMS.tensors | NUMBERS
 MEAN = NAMES["mean"]
-TABLES = Path(__file__).parent
-
-
-def lines(name):
-    """The lines of a table."""
-    text = (TABLES / name).read_text(encoding="utf8")
-    return [line for line in text.split("\n") if line and not line.startswith("#")]
-
 
 # texts
 
@@ -70,7 +64,7 @@ def is_identifier_or_empty(text):
     return text.strip().isidentifier()
 
 
-@pytest.mark.parametrize("text", [*lines("verify_texts.txt"), *LONG])
+@pytest.mark.parametrize("text", [*rows("verify_texts.txt"), *LONG])
 def test_no_text_is_run(text, tmp_path):
     file = tmp_path / "made"
     text = text.replace("FILE", str(file))
@@ -144,189 +138,9 @@ def test_a_printed_answer_with_a_power_that_fills_the_memory_is_not_worked_out()
             expression(text, {"x": (N,)})
 
 
-# statistics that are saved
-
-KERNEL = """
-@triton.jit
-def kernel(X, W, Y, RMS, n, B: tl.constexpr):
-    row = tl.program_id(0)
-    cols = tl.arange(0, B)
-    mask = cols < n
-    x = tl.load(X + row * n + cols, mask=mask, other=0.0)
-    w = tl.load(W + cols, mask=mask, other=0.0)
-    saved = tl.load(RMS + row)
-    tl.store(Y + row * n + cols, x * w * FACTOR, mask=mask)
-"""
-ARGUMENTS = {
-    "X": T("x"),
-    "W": T("weight"),
-    "Y": Out("y"),
-    "RMS": T("rstd"),
-    "n": N,
-    "B": WHOLE,
-}
-PROVED, REFUTED, NOT_READ = "proved for every M and N", "refuted", "not read"
-SAVED = (
-    ("1 / saved", T("1/rstd", "i"), PROVED),
-    ("saved", T("1/rstd", "i"), REFUTED),
-    ("1 / (saved * saved)", T("1/rstd", "i"), REFUTED),
-    ("1 / saved", T("1/rstd**2", "i"), REFUTED),
-    ("1 / tl.sqrt(saved)", T("1/rstd**2", "i"), PROVED),
-    ("1 / tl.sqrt(saved + 2)", T("1/rstd**2 - 2", "i"), PROVED),
-    ("1 / tl.sqrt(saved + 1)", T("1/rstd**2 - 2", "i"), REFUTED),
-    ("saved * 0.5", T("2*rstd", "i"), PROVED),
-    ("saved * saved", T("sqrt(rstd)", "i"), PROVED),
-    ("1 / saved", T("rms", "i"), NOT_READ),
-    ("saved", T("rms", "i"), NOT_READ),
-    ("saved", T("rstd"), PROVED),
-    ("1 / saved", T("rstd"), REFUTED),
-)
-
-
-@pytest.mark.parametrize(("factor", "bound", "kind"), SAVED)
-def test_a_saved_statistic_is_an_expression_of_the_definitions(factor, bound, kind):
-    text = HEAD + KERNEL.replace("FACTOR", factor)
-    verdict = verify(text, ARGUMENTS | {"RMS": bound}, "rows", RMS, kernel="kernel")
-    assert verdict.kind == kind, verdict
-    if bound.name == "rms":
-        assert verdict.why == no_tensor("rms") and verdict.counterexample is None
-    if kind == REFUTED:
-        assert not str(verdict.counterexample).count("rms[")
-
-
-def test_a_proof_says_where_what_is_saved_has_a_value():
-    text = HEAD + KERNEL.replace("FACTOR", "saved * rstd")
-    text = text.replace("RMS, n", "RMS, R, n")
-    text = text.replace("    tl.store", "    rstd = tl.load(R + row)\n    tl.store")
-    text = text.replace("saved * rstd", "rstd * saved / saved")
-    bound = ARGUMENTS | {"RMS": T("1/mean", "i"), "R": T("rstd")}
-    verdict = verify(text, bound, "rows", RMS, kernel="kernel")
-    assert verdict and "where mean[i] is not 0" in verdict.claim
-
-
-def test_what_a_kernel_saves_is_held_against_an_expression():
-    root = (
-        "    saved = tl.sqrt(tl.sum(x * x) / n + eps)\n    tl.store(RMS + row, saved)"
-    )
-    text = HEAD + KERNEL.replace("FACTOR", "1 / saved").replace(
-        "    saved = tl.load(RMS + row)", root
-    )
-    text = text.replace("n, B:", "n, eps, B:")
-    for name, kind in (("1/rstd", PROVED), ("1/rstd**2", REFUTED), ("rstd", REFUTED)):
-        bound = ARGUMENTS | {"RMS": Out(name, "i"), "eps": NUMBERS["eps"]}
-        verdict = verify(text, bound, "rows", RMS, kernel="kernel")
-        assert verdict.kind == kind and verdict.outputs["Y"], verdict
-
-
-def loop(x, w, rms, y):
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            y[i, j] = x[i, j] * w[j] / rms[i]
-
-
-@pytest.mark.parametrize(
-    ("bound", "kind"),
-    [
-        (T("1/rstd", "i"), PROVED),
-        (T("2/rstd", "i"), REFUTED),
-        (T("rms", "i"), NOT_READ),
-    ],
-)
-def test_a_loop_reads_a_saved_statistic(bound, kind):
-    binding = {"x": T("x"), "w": T("weight"), "rms": bound, "y": Out("y")}
-    verdict = verify(loop, binding, RMS)
-    assert verdict.kind == kind, verdict
-
-
-def by_column(dy, x, weight, rms):
-    x_hat = x / rms
-    wdy = dy * weight
-    c1 = (x_hat * wdy).mean(-1, keepdims=True)
-    dx = (wdy - x_hat * c1) / rms
-    dw = (dy * x_hat).sum(0)
-    return dx, dw
-
-
-def by_vector(dy, x, weight, rms):
-    x_hat = x / rms[:, None]
-    wdy = dy * weight
-    c1 = (x_hat * wdy).mean(-1, keepdims=True)
-    dx = (wdy - x_hat * c1) / rms[:, None]
-    dw = (dy * x_hat).sum(0)
-    return dx, dw
-
-
-def summed(dy, x, weight, rms):
-    x_hat = x / rms
-    wdy = dy * weight
-    c1 = (x_hat * wdy).sum(-1, keepdims=True)
-    dx = (wdy - x_hat * c1) / rms
-    dw = (dy * x_hat).sum(0)
-    return dx, dw
-
-
-def of_variance(dy, x, weight, mean, rms, eps):
-    rstd = 1 / np.sqrt(rms + eps)
-    x_hat = (x - mean) * rstd
-    wdy = dy * weight
-    c1 = (x_hat * wdy).mean(-1, keepdims=True)
-    c2 = wdy.mean(-1, keepdims=True)
-    dx = rstd * (wdy - c2 - x_hat * c1)
-    dw, db = (dy * x_hat).sum(0), dy.sum(0)
-    return dx, dw, db
-
-
-def forward(x, weight, eps):
-    r = np.sqrt((x**2).mean(-1, keepdims=True) + eps)
-    y = x / r * weight
-    return y, r
-
-
-NAMED = (
-    (by_column, RMS, "1/rstd[:, None]", PROVED),
-    (by_column, RMS, "1/rstd", PROVED),
-    (by_column, RMS, "1/rstd[i]", PROVED),
-    (by_vector, RMS, "1/rstd", PROVED),
-    (by_vector, RMS, "(1/rstd)*1", PROVED),
-    (by_column, RMS, "2/rstd[:, None]", REFUTED),
-    (by_column, RMS, "rstd[:, None]", REFUTED),
-    (summed, RMS, "1/rstd[:, None]", REFUTED),
-    (of_variance, LAYER, "1/rstd**2 - eps", PROVED),
-    (of_variance, LAYER, "1/rstd**2", REFUTED),
-    (of_variance, LAYER, "1/rstd[:, None]**2 - eps", PROVED),
-    (by_column, forward, "r", PROVED),
-    (by_column, forward, "1*r[:, None]", PROVED),
-    (by_column, forward, "2*r[:, None]", REFUTED),
-)
-
-
-@pytest.mark.parametrize(("function", "definitions", "text", "kind"), NAMED)
-def test_a_named_input_is_an_expression(function, definitions, text, kind):
-    verdict = verify(function, definitions, rms=text)
-    assert verdict.kind == kind, verdict
-    if kind == REFUTED:
-        assert "rms[" not in str(verdict.counterexample)
-
-
-def of_two_shapes(dy, x, weight, mean, rstd):
-    x_hat = (x - mean[:, None]) * rstd
-    wdy = dy * weight
-    c1 = (x_hat * wdy).mean(-1, keepdims=True)
-    c2 = wdy.mean(-1, keepdims=True)
-    dx = rstd * (wdy - c2 - x_hat * c1)
-    dw, db = (dy * x_hat).sum(0), dy.sum(0)
-    return dx, dw, db
-
-
-def test_no_program_is_accused_of_a_shape_that_nobody_said():
-    verdict = verify(of_two_shapes, LAYER)
-    assert verdict.kind == NOT_READ
-    words = "mean as (M,), rstd as (M,); another shape is said as rstd="
-    assert words in verdict.why
-    assert verify(of_two_shapes, LAYER, rstd="rstd[:, None]")
-
-
 # the command
+
+KERNEL = BASES["saved"][0]
 
 FILES = {
     "right": KERNEL.replace("FACTOR", "saved"),
@@ -374,49 +188,16 @@ def several(*names):
     return "\n".join(texts), words
 
 
-EPS = {"RMS": "eps"}
-CODES = (
-    (["right"], [], {}, 0),
-    (["right"], ["--allow"], {}, 0),
-    (["wrong"], [], {}, 1),
-    (["past"], [], {}, 1),
-    (["unread"], [], {}, 3),
-    (["unread"], ["--allow"], {}, 3),
-    (["wrong"], ["--allow"], {}, 1),
-    (["masked"], [], EPS, 4),
-    (["masked"], ["--allow"], EPS, 0),
-    (["right", "wrong"], [], {}, 1),
-    (["wrong", "unread"], [], {}, 1),
-    (["unread", "wrong", "right"], [], {}, 1),
-    (["right", "unread"], [], {}, 3),
-    (["unread", "masked"], [], EPS, 3),
-    (["masked", "masked_too"], [], EPS, 4),
-    (["masked", "masked_too"], ["--allow"], EPS, 0),
-    (["right"], [], {"RMS": 'T("rms", "i")'}, 3),
-    (["right"], [], {"RMS": "?"}, 2),
-    (["right"], [], {"RMS": "open"}, 2),
-    (["right"], [], {"Q": "N"}, 2),
-    (["right"], ["--bind", "X=N"], {}, 2),
-    (["right"], ["--bind", "X"], {}, 2),
-    (["right"], ["--grid", "row"], {}, 2),
-    (["right"], ["--norm", "center"], {}, 2),
-    (["right"], ["--norm", "center=1"], {}, 2),
-    (["right"], ["--norm", "), norm("], {}, 2),
-    (["right"], ["--norm", "centre=True"], {}, 2),
-    (["right"], ["--kernel", "other"], {}, 2),
-    (["right"], ["--as-proposed"], {}, 2),
-    (["text"], [], {}, 2),
-    (["data"], [], {}, 2),
-)
-
-
-@pytest.mark.parametrize(("names", "words", "changed", "code"), CODES)
+@pytest.mark.parametrize(("code", "_", "row"), list(claims("verify_exits.txt")))
 def test_the_exit_status_says_what_was_found(
-    monkeypatch, tmp_path, capsys, names, words, changed, code
+    monkeypatch, tmp_path, capsys, code, _, row
 ):
+    names, words, changed = (part.strip() for part in row.split("|"))
+    names, code = names.split(), int(code)
     text, kernels = several(*names)
-    words = (*LAUNCH, *kernels, *words)
-    assert command(monkeypatch, tmp_path, text, *words, **changed) == code
+    words = (*LAUNCH, *kernels, *shlex.split(words))
+    bound = dict(part.split("=", 1) for part in [changed] if part)
+    assert command(monkeypatch, tmp_path, text, *words, **bound) == code
     out, err = capsys.readouterr()
     assert bool(err) == (code == 2) and bool(out) == (code != 2)
     if code != 2:
@@ -508,7 +289,7 @@ def test_a_missing_binding_is_a_form_and_no_verdict(
     out = capsys.readouterr().out
     shown = [line.split("'")[1] for line in out.splitlines() if "'" in line]
     assert [line for line in shown if line != "rows"] == filled
-    for kind in (PROVED, REFUTED, NOT_READ, "wrong", "no binding"):
+    for kind in ("proved for every", "refuted", "not read", "wrong", "no binding"):
         assert kind not in out
 
 
@@ -533,7 +314,7 @@ def kernel(**changed):
     """verify of a kernel, with some of its arguments, or of what is bound, changed."""
     options = {
         "program": HEAD + FILES["right"],
-        "binding": ARGUMENTS,
+        "binding": BASES["saved"][1],
         "grid": "rows",
         "definitions": RMS,
         "kernel": "kernel",
@@ -542,7 +323,7 @@ def kernel(**changed):
     names |= {name: value for name, value in changed.items() if name == "n"}
     options |= {name: changed[name] for name in changed if name not in names}
     if names:
-        options["binding"] = ARGUMENTS | names
+        options["binding"] = BASES["saved"][1] | names
     return verify(**options)
 
 
@@ -562,19 +343,11 @@ def loops(**changed):
     return verify(**options | changed)
 
 
-def refusals():
-    """(error, call, words) of each line of the table."""
-    for line in lines("verify_refusals.txt"):
-        if line.startswith("["):
-            error = getattr(builtins, line.strip("[]"))
-        else:
-            call, _, words = line.partition(" | ")
-            yield pytest.param(error, call, words, id=line)
-
-
-@pytest.mark.parametrize(("error", "call", "words"), list(refusals()))
-def test_a_call_that_makes_no_sense_is_refused(error, call, words):
-    with pytest.raises(error, match=f"^(verify_loops|verify|T.__init__)?{words}"):
+@pytest.mark.parametrize(("error", "_", "row"), list(claims("verify_refusals.txt")))
+def test_a_call_that_makes_no_sense_is_refused(error, _, row):
+    call, _, words = row.partition(" | ")
+    words = f"^(verify_loops|verify|T.__init__)?{words}"
+    with pytest.raises(getattr(builtins, error), match=words):
         eval(call, globals())
 
 

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from homework_solutions import of_source  # noqa: E402
 from programs import RIGHT  # noqa: E402
 from verify_kernels import ATTACKS, HEAD, KERNELS, PART  # noqa: E402
-from verify_triton import KINDS, PROVED, edited_base  # noqa: E402
+from verify_triton import programs  # noqa: E402
 
 from normgrad.symbolic.symbols import i, j  # noqa: E402
 from normgrad.triton_kernels.interpreter import INTERPRETED  # noqa: E402
@@ -121,7 +121,7 @@ def other_kernels():
     for name, edits in ATTACKS.items():
         text, *launch = KERNELS[name]
         for old, new, why in edits:
-            if why is None:
+            if why == "right":
                 table[f"{name}: {new}"] = (HEAD + text.replace(old, new), *launch)
     for name, program in RIGHT.items():
         if program.is_triton:
@@ -146,15 +146,18 @@ def compiled(text):
 
 
 def told_kernels():
-    """{name: (text, binding, grid, definitions)} of verify_triton; autotune needs a device to compare its runs."""
+    """{name: (text, binding, grid, definitions)} of verify_triton.
+
+    Autotune needs a device to compare its runs, and no run draws an expression.
+    """
+    left_out = "autotune", "a saved statistic"
     table = {}
-    for kind in [kind for kind in KINDS if kind != "autotune"]:
-        for base, edits, change, verdict, words in KINDS[kind]:
-            if verdict == PROVED:
-                if "F=True or False" in words:
-                    change = {**change, "F": True}
-                text, binding, *launch = edited_base(base, edits, change)
-                table[f"{kind} {len(table)}"] = (text, binding, *launch)
+    for verdict, kind, line, program, words in programs():
+        if verdict == "proved" and kind not in left_out:
+            text, binding, *launch = program
+            if "F=True or False" in words:
+                binding["F"] = True
+            table[f"{kind} {line}"] = (text, binding, *launch)
     return table
 
 

@@ -1,18 +1,24 @@
 """What the reader of Triton says of decorators, defaults, flags and what does not compile, by a table."""
 
 import pytest
-from verify_triton import ERROR, KINDS, edited_base
+from verify_triton import programs
 
 from normgrad.verify import verify
 
+PROGRAMS = list(programs())
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_kind_is_told_by_the_table(kind):
-    for base, edits, change, verdict, words in KINDS[kind]:
-        program = edited_base(base, edits, change)
-        if verdict == ERROR:
-            with pytest.raises(ValueError, match=words):
-                verify(*program, kernel="kernel")
-            continue
-        result = verify(*program, kernel="kernel")
-        assert result.kind == verdict and words in str(result), f"{edits}: {result}"
+
+@pytest.mark.parametrize(
+    ("kind", "program", "words"),
+    [(kind, program, words) for kind, _, _, program, words in PROGRAMS],
+    ids=[f"{kind} {line}" for kind, _, line, *_ in PROGRAMS],
+)
+def test_a_program_has_the_verdict_that_it_is_due(kind, program, words):
+    if kind == "error":
+        with pytest.raises(ValueError, match=words):
+            verify(*program, kernel="kernel")
+        return
+    verdict = verify(*program, kernel="kernel")
+    assert verdict.kind.removesuffix(" for every M and N") == kind, verdict
+    assert words in str(verdict)
+    assert "rms[" not in str(verdict.counterexample)
