@@ -1,7 +1,7 @@
 """What the reader of Triton says of decorators, defaults, flags and what does not compile, by a table."""
 
 import pytest
-from verify_triton import programs
+from verify_triton import ERROR, programs
 
 from normgrad.verify import verify
 
@@ -14,7 +14,7 @@ PROGRAMS = list(programs())
     ids=[f"{kind} {line}" for kind, _, line, *_ in PROGRAMS],
 )
 def test_a_program_has_the_verdict_that_it_is_due(kind, program, words):
-    if kind == "error":
+    if kind == ERROR:
         with pytest.raises(ValueError, match=words):
             verify(*program, kernel="kernel")
         return

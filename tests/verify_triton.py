@@ -3,6 +3,7 @@
 from tables import claims, lines, parts, value
 from verify_kernels import HEAD, KERNELS
 
+ERROR = "error"  # the kind of a program that raises
 FORWARD = """
 @triton.jit
 def kernel(x, y, w, s, n, eps, B: tl.constexpr):
@@ -54,14 +55,19 @@ BASES["swept"] = KERNELS["a while loop"]
 BASES["tiles"] = KERNELS["every P-th tile of rows"]
 
 
+def edited_base(base, edits, change):
+    """(text, binding, grid, definitions) of one of BASES with its edits."""
+    text, binding, *launch = BASES[base]
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return HEAD + text, binding | change, *launch
+
+
 def programs():
-    """(verdict, kind, about, text, binding, grid, definitions, words) of each line of the table."""
+    """(verdict, kind, line, arguments of verify, words) of each line of the table."""
     for verdict, kind, line in claims("verify_triton_claims.txt"):
-        about, pairs, words = parts(line)
+        about, edits, words = parts(line)
         base, _, bound = about.partition(", ")
-        text, binding, *launch = BASES[base]
-        for old, new in pairs:
-            assert old in text, line
-            text = text.replace(old, new, 1)
-        binding = binding | value(f"dict({bound})")
-        yield verdict, kind, line, (HEAD + text, binding, *launch), lines(words)
+        program = edited_base(base, edits, value(f"dict({bound})"))
+        yield verdict, kind, line, program, lines(words)
