@@ -250,7 +250,7 @@ def meanings_of(helpers: Any) -> dict[str, tuple[list[str], str]]:
     meanings = {}
     for call, text in helpers.items():
         check_type("helpers: a name", call, str)
-        parts = re.fullmatch(r"([^\W\d]\w*)(?:\(([\w, ]*)\))?", call)
+        parts = re.fullmatch(r"([^\W\d][\w.]*)(?:\(([\w, ]*)\))?", call)
         if not parts:
             raise ValueError(f'helpers: got {call!r}, needs "function(a, b)"')
         tree_of(f"helpers: {call}", text)

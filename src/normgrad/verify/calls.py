@@ -114,9 +114,16 @@ class Calls(Expressions):
     def value_Call(self, node, local):
         """The value of a call."""
         name = getattr(node.func, "id", "")
-        if name in local or name not in self.launch.meanings:
-            return super().value_Call(node, local)
-        return self._meaning(name, *self.arguments(node, local))
+        if name not in local and name in self.launch.meanings:
+            return self._meaning(name, *self.arguments(node, local))
+        target = self.evaluate(node.func, local)
+        args, named = self.arguments(node, local)
+        self.passed = [False] * len(args), {}
+        if len(args) == len(node.args):
+            fixed = [self.is_fixed(part, local) for part in node.args]
+            options = {k.arg: self.is_fixed(k.value, local) for k in node.keywords}
+            self.passed = fixed, options
+        return self.call(target, args, named)
 
     def call(self, target, args, named):
         """What a function of the text, or of a library, returns."""
@@ -209,11 +216,16 @@ class Calls(Expressions):
         return value
 
     def call_multiple_of(self, value, values):
-        """The value; the compiler takes the promise for granted, so the verdict says so."""
-        self.assumed[f"line {self.line}: what it promises to the compiler holds"] = None
+        """The integers or the address; the compiler takes the promise for granted, so the claim says so.
+
+        For a kernel that gives hints. Without it a store goes past the end where a mask's hint, or N's, is false.
+        """
+        if not isinstance(value, Index | Pointer):
+            raise NotRead("a hint on what are no integers; leave the hint out")
+        self.told[f"what line {self.line} promises to the compiler"] = None
         return value
 
-    call_max_contiguous = call_max_constancy = call_multiple_of
+    call_max_contiguous = call_multiple_of
 
     def call_static_assert(self, condition, message=None):
         """Nothing is stored where the condition does not hold, which the claim says."""

@@ -53,6 +53,12 @@ from .values import (
 )
 
 INTEGERS = {"Add": add, "Sub": sub, "Mult": mul}
+# calls whose value Triton knows where it knows their arguments
+FIXED = ("constexpr", "cdiv", "min", "max", "len", "isinstance", "next_power_of_2")
+RUNTIME = (
+    "which Triton compiles both ways, as it is known only while the kernel runs; "
+    "make it of arguments with tl.constexpr"
+)
 BUILTINS = ("range", "min", "max", "float", "abs", "len")
 # {a dtype of triton.language: its kind}
 DTYPES = dict.fromkeys(("float16", "bfloat16", "float32", "float64"), "float")
@@ -105,6 +111,8 @@ class Expressions(Walker):
         self.told: dict[str, None] = {}
         self.guessed: dict[str, None] = {}
         self.constexprs: set[str] = set()
+        # the names in the function that is read which Triton knows while it compiles
+        self.fixed: set[str] = set()
         self.jitted = False
         self.integers = False  # whether there is a tile of integers
         self.rests_on: dict[str, int] = {}
@@ -289,6 +297,28 @@ class Expressions(Walker):
         holds = [self.places.below(*pair) for pair in test.below]
         return None in holds and False not in holds
 
+    def is_fixed(self, node: ast.expr, local) -> bool:
+        """Whether Triton knows a value while it compiles: of tl.constexpr, a dtype, or whether something is None."""
+        match node:
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+                return True
+            case ast.Attribute(attr="dtype" | "shape"):
+                return True
+            case ast.Name(id=name) if name in local:
+                value = local[name]
+                return name in self.fixed or getattr(value, "value", value) is None
+            case ast.Call(called) if ast.unparse(called).split(".")[-1] not in FIXED:
+                return False
+            case ast.BoolOp(values=[*first, _]):
+                short = isinstance(node.op, ast.Or)
+                for part in first:
+                    if not self.is_fixed(part, local):
+                        return False
+                    if self.decided(self.evaluate(part, local)) == short:
+                        return True
+        parts = [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
+        return all(self.is_fixed(part, local) for part in parts)
+
     def decided(self, test) -> bool | None:
         """Whether a condition holds for every program, where that is known; None for one that depends on dtypes."""
         if self.flag(test):
@@ -324,6 +354,8 @@ class Expressions(Walker):
                 if min(value.inside for value in values) >= 2**60:
                     return Limit()
             raise NotRead("a value that depends on a dtype")
+        if not self.is_fixed(node.test, local):
+            raise NotRead(f"a choice by {ast.unparse(node.test)}, {RUNTIME}")
         return self.evaluate(node.body if decided else node.orelse, local)
 
     def value_BoolOp(self, node, local):

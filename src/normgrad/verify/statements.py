@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
@@ -13,11 +14,11 @@ from ..symbolic.symbols import N
 from .binding import COLUMNS, ROWS, WHOLE, InOut, T
 from .calls import Calls
 from .decorators import Decorators, compared_argument, is_arithmetic, is_whole
-from .expressions import UNSEEN, Function, Given
+from .expressions import RUNTIME, UNSEEN, Function, Given, Unbound
 from .source import is_jit
 from .sums import has_marker, marker_of
 from .syntax import bound_arguments, defaults_of, positional
-from .values import Index, NotRead, Number, Pointer, Wrong, uncompiled
+from .values import Index, Mask, NotRead, Number, Pointer, Wrong, uncompiled
 
 SPEED = {
     "num_stages",
@@ -28,6 +29,14 @@ SPEED = {
 }
 RANGES = ("builtins.range", "triton.language.range", "triton.language.static_range")
 DEEPEST, LONGEST = 20, 64
+# {an annotation that changes nothing: what is bound to such an argument}
+ANNOTATIONS = {
+    **dict.fromkeys(("tensor", "Tensor"), object),
+    "const": Pointer,
+    **dict.fromkeys(("int", "int32", "int64", "i32", "i64"), (Index, Unbound)),
+    **dict.fromkeys(("float", "float32", "fp32"), Number),
+    "bool": bool,
+}
 
 
 class Reader(Calls):
@@ -133,6 +142,9 @@ class Reader(Calls):
             if node.annotation and "constexpr" in ast.unparse(node.annotation):
                 self.constexprs.add(node.arg)
         local = {name: self.argument(name, defaults.get(name), given) for name in names}
+        for node in (*arguments, *function.args.kwonlyargs):
+            check_annotation(node, local[node.arg])
+        self.fixed = set(self.constexprs)
         self.returned(guarded_rest(function.body), local)
         held = self.memory.left()
         self._check_runs()
@@ -142,15 +154,19 @@ class Reader(Calls):
         """What a function returns."""
         if self.depth == DEEPEST:
             raise NotRead("functions that call each other without end")
-        line, before = self.line, (self.source, self.depth, self.inner)
+        line, before = self.line, (self.source, self.depth, self.inner, self.fixed)
         self.source, self.depth, self.inner = function.source, self.depth + 1, 0
+        arguments = function.node.args
+        fixed = dict.fromkeys(defaults_of(arguments), True)
+        fixed = bound_arguments(arguments, *self.passed, fixed)
+        self.fixed = {name for name, is_fixed in fixed.items() if is_fixed}
         try:
             defaults = defaults_of(function.node.args)
             defaults = {name: self.evaluate(e, {}) for name, e in defaults.items()}
             local = bound_arguments(function.node.args, args, named, defaults)
             value = self.returned(guarded_rest(function.node.body), local)
         finally:
-            self.source, self.depth, self.inner = before
+            self.source, self.depth, self.inner, self.fixed = before
         self.line = line
         return value
 
@@ -173,7 +189,15 @@ class Reader(Calls):
         """name: tl.constexpr = value."""
         if node.value is None:
             raise NotRead("a name without a value")
+        fixed = self.is_fixed(node.value, local)
         super().read_AnnAssign(node, local)
+        if fixed and "constexpr" in ast.unparse(node.annotation):
+            self.fixed.add(node.target.id)
+
+    def assign(self, target, value, local):
+        """Give a name its value, which Triton no longer knows while it compiles."""
+        self.fixed.discard(getattr(target, "id", ""))
+        super().assign(target, value, local)
 
     def read_AugAssign(self, node, local):
         """name += value."""
@@ -181,14 +205,41 @@ class Reader(Calls):
         self.assign(node.target, value, local)
 
     def read_If(self, node, local):
-        """A branch: decided by the binding, by a dtype that changes nothing, or a guard of the rows."""
+        """A branch: decided by the binding, by a dtype that changes nothing, or a guard of the rows.
+
+        One that is known only while the kernel runs is compiled both ways, so the other way has to be as this one is,
+        and what it binds ends with it. Without it `if n < 1: x = undefined` and `if n > 0: z = x` are proved.
+        """
         test = self.evaluate(node.test, local)
         if self.varies(test) and not node.orelse:
-            return self._guarded(node, test, local)
+            return self._guarded(node.body, test, local)
         decided = self.decided(test)
         if decided is None:
             return self._either(node, local)
-        return self.execute(node.body if decided else node.orelse, local)
+        if self.is_fixed(node.test, local):
+            return self.execute(node.body if decided else node.orelse, local)
+        ways = [node.orelse, node.body]
+        if self._unnamed(ways[0], local) != self._unnamed(ways[1], local):
+            self._check_other(ways[not decided], node.test, local)
+        return self._guarded(ways[decided], Mask(frozenset()), local)
+
+    def _check_other(self, body, test, local):
+        """Refuses the other way of a branch, unless it leaves all names what they are, by assignments without calls."""
+        after = dict(local)
+        calls = any(isinstance(part, ast.Call) for part in parts_of(body))
+        if all(isinstance(n, ast.Assign | ast.AugAssign) for n in body) and not calls:
+            self.execute(body, after)
+            if kinds_of(after) == kinds_of(local):
+                return
+        raise NotRead(f"a branch on {ast.unparse(test)}, {RUNTIME}")
+
+    def _unnamed(self, body, local):
+        """Statements as text without the names of pointers, and of arguments that are read nowhere before."""
+        text = "\n".join(map(ast.unparse, body))
+        for name in names_in(ast.Module(body, [])) & set(local) - self.unbound:
+            if isinstance(local[name], Unbound | Pointer):
+                text = re.sub(rf"\b{name}\b", "a pointer", text)
+        return text
 
     def _either(self, node, local):
         """Both ways of a branch on a dtype, which may differ in dtypes alone."""
@@ -205,21 +256,23 @@ class Reader(Calls):
             if ways[0][name] == ways[1][name]:
                 local[name] = ways[0][name]
 
-    def _guarded(self, node, mask, local):
+    def _guarded(self, body, mask, local):
         """`if row < M:` for an index that the launch does not decide: its stores are masked by it."""
         before, after = dict(local), dict(local)
         self.memory.guards.append(mask.below)
         self.inner += 1
-        self.execute(node.body, after)
+        self.execute(body, after)
         self.inner -= 1
         self.memory.guards.pop()
         for name, value in before.items():
             if name not in after:
                 del local[name]
-            elif after[name] is not value and after[name] != value:
+            elif after[name] is not value:
                 del local[name]
                 both = [after[name], value]
-                if all(isinstance(v, Number) and v.complete for v in both):
+                if not all(isinstance(v, Number) and v.complete for v in both):
+                    continue
+                if kind_of(after[name]) == kind_of(value):
                     local[name] = self.where(mask, *both)
 
     def read_Break(self, node, local):
@@ -246,7 +299,21 @@ class Reader(Calls):
         bounds = self._bounds([*start, *args, *step], local)
         if called.path.endswith("static_range"):
             self.check_constexpr(sum(bounds), "a bound of static_range")
+            self.fixed.add(counter)
+        before = dict(local)
         self.loop(body, counter, bounds, local)
+        if not called.path.endswith("static_range"):
+            self._compare(before, assigned(body), local)
+
+    def _compare(self, before, names, local):
+        """Takes away what a loop at run time first binds; refuses what it makes a tile of another shape.
+
+        For a loop whose turns are counted in the text. Without it `for k in range(2): z = x` is proved, where Triton
+        has no z after the loop.
+        """
+        for name in names & set(local):
+            if kind_of(before.get(name)) != kind_of(local[name]):
+                del local[name]
 
     def _bounds(self, parts, local):
         bounds = [self.evaluate(part, local) for part in parts]
@@ -311,6 +378,9 @@ class Reader(Calls):
                 node.body = self._live(node.body, names, local)
             elif isinstance(node, ast.If) and not names_in(node.test) & names:
                 decided = None
+                if not self.is_fixed(node.test, local):
+                    live.append(node)
+                    continue
                 with suppress(NotRead):  # the branch itself says so, if it is read
                     decided = self.decided(self.evaluate(node.test, local))
                 if decided is not None:
@@ -322,7 +392,7 @@ class Reader(Calls):
 
     def _unrolled(self, body, counter, start, turns, local):
         low, step = start
-        if turns > LONGEST:
+        if not 0 < turns <= LONGEST:
             raise NotRead(f"a loop of {turns} turns that are counted in the text")
         for turn in range(turns):
             local[counter] = Index(expand(low + turn * step))
@@ -418,6 +488,24 @@ def parameters(function: ast.FunctionDef) -> tuple[list[str], dict[str, ast.expr
     return positional(args) + named, defaults_of(args)
 
 
+def check_annotation(node: ast.arg, value: object) -> None:
+    """Refuse a dtype that a kernel's signature gives an argument, unless it holds what is bound.
+
+    For an argument as N: tl.int8, to which Triton casts what it is given. Without it N = 300 is 44, and y is proved.
+    """
+    text = "" if node.annotation is None else ast.unparse(node.annotation)
+    name = text.strip("'\"").rpartition(".")[2]
+    kinds = ANNOTATIONS.get(name)
+    if isinstance(value, Given):
+        value = value.value
+    if not text or "constexpr" in text or kinds and isinstance(value, kinds):
+        return
+    words = "leave the annotation out, or bind what it holds"
+    reason = NotRead(f"{node.arg}: {text}, which may not hold what is bound; {words}")
+    reason.line = node.lineno
+    raise reason
+
+
 def added_to(name: str, node: ast.stmt) -> ast.expr | None:
     """The step of `name += step`, `name = name + step` and `name = tl.advance(name, step)`; None of all else."""
     match node:
@@ -437,12 +525,26 @@ def names_in(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
+def kind_of(value: object) -> tuple:
+    """What has to be the same of a value before and after a branch or a loop that runs."""
+    return type(value), getattr(value, "axes", ()), getattr(value, "integer", False)
+
+
+def kinds_of(local: dict) -> dict[str, tuple]:
+    """{name: the kind of what it holds}."""
+    return {name: kind_of(value) for name, value in local.items()}
+
+
+def parts_of(body: list[ast.stmt]):
+    """All nodes of statements."""
+    return ast.walk(ast.Module(body, []))
+
+
 def stored(body: list[ast.stmt]):
     """The names that statements assign, as often as they do."""
-    for node in body:
-        for part in ast.walk(node):
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                yield part.id
+    for part in parts_of(body):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            yield part.id
 
 
 def assigned(body: list[ast.stmt]) -> set[str]:

@@ -1,0 +1,42 @@
+"""What the reader of Triton says of hints, dtypes and branches, by the table verify_triton_more.txt."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from verify_triton import edited_base
+
+from normgrad.verify import verify
+
+SHORT = {"F": ("eps, B:", "eps, F, B:"), "T": ("eps, B:", "eps, F: tl.constexpr, B:")}
+
+
+def edit(text):
+    """(what is there, what stands there instead)."""
+    text = text.replace("\\n", "\n")
+    if text.startswith(">> "):
+        return "    tl.store(y", f"    {text[3:]}\n    tl.store(y"
+    return SHORT[text] if text in SHORT else tuple(text.split(" => "))
+
+
+def rows():
+    """(its verdict, its line, (kernel, edits, change of the binding), words of the verdict) of each program."""
+    kind, path = "", Path(__file__).with_name("verify_triton_more.txt")
+    for line in path.read_text(encoding="utf8").splitlines():
+        if line.startswith("["):
+            kind = line[1:].partition("]")[0]
+        elif line and not line.startswith("#"):
+            program, _, words = line.partition(" -- ")
+            head, _, edits = program.partition(": ")
+            base, *bound = head.split(", ")
+            pairs = [text.split("=") for text in bound]
+            change = {name: ast.literal_eval(value) for name, value in pairs}
+            edits = [edit(text) for text in edits.split(" && ")]
+            yield kind, line, (base, edits, change), words
+
+
+@pytest.mark.parametrize(("kind", "line", "program", "words"), list(rows()))
+def test_a_program_has_the_verdict_that_it_is_due(kind, line, program, words):
+    verdict = verify(*edited_base(*program), kernel="kernel")
+    assert verdict.kind.removesuffix(" for every M and N") == kind, f"{line}: {verdict}"
+    assert words in str(verdict)
