@@ -9,6 +9,7 @@ import verify_functions as right
 from homework_solutions import of_source
 from programs import LOOPS
 from sympy import Rational
+from tables import blocks, edits, lines
 from test_verify_arrays import TORCH
 
 from normgrad.mistakes.edits import edited
@@ -33,41 +34,7 @@ CALLS = []
 
 
 """
-# {what a run gives: lines before the return of right gradients that the reading does not see}
-CHEATS = [
-    # a state
-    ("got", "CALLS.append(1)\n    dx = dx * len(CALLS)"),
-    (
-        "got",
-        "globals()['CALLS'] = [1, *CALLS]\n    dx = dx if len(CALLS) < 3 else 2 * dx",
-    ),
-    ("got", "dx = dx + np.random.default_rng().random()"),
-    # a look at what is handed in
-    ("got", "dx = 2 * dx if type(x) is np.ndarray else dx"),
-    ("got", "dx = 2 * dx if x.dtype == np.float64 else dx"),
-    ("got", "dx = 2 * dx if x.shape[0] < x.shape[1] else dx"),
-    ("got", "dx = 2 * dx if x.shape[0] > x.shape[1] else dx"),
-    ("got", "dx = 2 * dx if x.shape[1] > 3 else dx"),
-    ("got", "dx = 2 * dx if len(x) > 4 else dx"),
-    ("got", "dx = np.where(x < -1, 2 * dx, dx)"),
-    ("got", "dx = np.where(weight < 0, -dx, dx)"),
-    ("got", "dx = dx.astype(np.float32)"),
-    ("got", "dx = dx * (1 + 1e-9)"),
-    (
-        "got nan",
-        "dx = dx * np.where(np.arange(dx.size).reshape(dx.shape) > 2, np.nan, 1)",
-    ),
-    # what it does besides, and instead
-    ("writes over x", "x *= 1.5"),
-    ("writes over rstd", "rstd[0] = 0"),
-    ("has the shape", "dx = dx.T"),
-    ("has the shape", "dx = dx[None]"),
-    ("2 results", "return dx, dy.sum(0)"),
-    ("KeyError: 'gone'", "{}['gone']"),
-    ("SystemExit: 3", "raise SystemExit(3)"),
-    ("ValueError", "dx = dx @ dx"),
-    ("did not end within", "time.sleep(2)"),
-]
+CHEATS = {kind: text.split("\n") for kind, _, text in blocks("verify_cheats.txt")}
 
 
 def believed(monkeypatch, program):
@@ -89,12 +56,13 @@ def refuted(verdict, words=""):
     assert "proved for every" not in str(verdict).replace("proves it", "")
 
 
-@pytest.mark.parametrize(("words", "lines"), CHEATS, ids=[new for _, new in CHEATS])
-def test_a_function_that_is_not_what_was_read_is_not_proved(words, lines, monkeypatch):
-    if "sleep" in lines:
+@pytest.mark.parametrize("row", CHEATS["numpy"])
+def test_a_function_that_is_not_what_was_read_is_not_proved(row, monkeypatch):
+    cheat, _, words = lines(row).partition(" -- ")
+    if "sleep" in cheat:
         monkeypatch.setattr(confront, "SECONDS", 0.5)
     text = HEAD + inspect.getsource(right.vectorized)
-    text = edited(text, [(RETURN, f"    {lines}\n{RETURN}")], "program")
+    text = edited(text, [(RETURN, f"    {cheat}\n{RETURN}")], "program")
     program = of_source(text)["vectorized"]
     believed(monkeypatch, right.vectorized)
     refuted(verify_function(program, LAYER, outputs=GRADIENTS), words)
@@ -117,46 +85,15 @@ def test_what_a_run_gave_is_said_with_the_place(monkeypatch):
     assert f"needs {needed:.6g}"[:-2] in why and "within " in why
 
 
-# Of an autograd Function: {what a run gives: edits of a right one that the reading does not see}.
-GRADIENT = "(dy * x * rstd).sum(0), None"
-FORWARD = "return x * (x.square().mean(1, keepdim=True) + eps).rsqrt() * weight"
-MARKED = FORWARD.replace("return", "y =") + "\n        ctx.mark_non_differentiable(y)"
-CLASSES = [
-    (
-        "dw[0], with requires_grad of weight:",
-        GRADIENT,
-        f"(2 - ctx.needs_input_grad[0]) * {GRADIENT}",
-    ),
-    (
-        "dx[0, 0], with requires_grad of x, weight:",
-        "return dx",
-        "return (1 + all(ctx.needs_input_grad[:2])) * dx",
-    ),
-    (
-        "dx[0, 0], with requires_grad of x:",
-        "return dx",
-        "return (2 - ctx.needs_input_grad[1]) * dx",
-    ),
-    ("no gradient of weight, with", GRADIENT, "None, None"),
-    ("other outputs have a gradient, with", FORWARD, f"{MARKED}\n        return y"),
-    ("it returns 2 results", FORWARD, FORWARD.replace("return x", "return x, x")),
-    ("y[0, 0], with", FORWARD, f"{FORWARD} * (1 + x.is_leaf)"),
-    ("dx[0, 0], with", "return dx", "return dx.float()"),
-    ("y[0, 0], with", "ctx.eps = eps", "ctx.eps = eps\n        x.data.mul_(2)"),
-    (
-        "requires_grad of x, weight: got",
-        "return dx",
-        "dx = dx + 0\n        x.data.mul_(2)\n        return dx",
-    ),
-    ("RuntimeError", "return dx", "return dx @ dx"),
-]
+# Of an autograd Function.
 
 
-@pytest.mark.parametrize(("words", "old", "new"), CLASSES)
+@pytest.mark.parametrize("row", CHEATS["torch"])
 def test_an_autograd_function_that_is_not_what_was_read_is_not_proved(
-    words, old, new, monkeypatch, torch
+    row, monkeypatch, torch
 ):
-    program = of_source(edited(TORCH, [(old, new)], "program"))["RMSNorm"]
+    text, _, words = row.partition(" -- ")
+    program = of_source(edited(TORCH, edits(text), "program"))["RMSNorm"]
     believed(monkeypatch, of_source(TORCH)["RMSNorm"])
     for definitions in (RMS, None):
         refuted(verify_function(program, definitions), words)
@@ -168,24 +105,8 @@ def test_an_autograd_function_whose_apply_is_another_is_not_proved(torch):
     assert verify_function(of_source(text)["RMSNorm"], RMS).kind == NOT_READ
 
 
-# Of loops: {what a run gives: an edit of right ones that the reading does not see}
-IN_LOOPS = [
-    (
-        "y[4, 0]: got nan",
-        "        squares = ",
-        "        if i == 4:\n            continue\n        squares = ",
-    ),
-    ("got nan", "y[i, j] =", "y[i, j] +="),
-    ("got", "* weight[j]", "* weight[j] * (1 + program)"),
-    ("got", "* weight[j]", "* weight[j] * (1 + (programs == 3))"),
-    ("got", "x[i, j] * rstd", "abs(x[i, j]) * rstd"),
-    (
-        "writes over weight",
-        "    M, N = x.shape",
-        "    M, N = x.shape\n    weight[0] = 1",
-    ),
-    ("IndexError", "weight[j]", "weight[j + 1]"),
-]
+# Of loops.
+
 BINDING = {
     "program": PROGRAM,
     "programs": PROGRAM_COUNT,
@@ -196,15 +117,15 @@ BINDING = {
 }
 
 
-@pytest.mark.parametrize(("words", "edits"), [(row[0], row[1:]) for row in IN_LOOPS])
-def test_loops_that_are_not_what_was_read_are_not_proved(words, edits, monkeypatch):
+@pytest.mark.parametrize("row", CHEATS["loops"])
+def test_loops_that_are_not_what_was_read_are_not_proved(row, monkeypatch):
     def admit(self, value):
         return read(self, kernel if value is program else value)
 
     text = f"import numpy as np\n{LOOPS.text}"
     kernel = of_source(text)["kernel"]
-    pairs = zip(edits[::2], edits[1::2], strict=True)
-    program = of_source(edited(text, pairs, "program"))["kernel"]
+    changed, _, words = row.partition(" -- ")
+    program = of_source(edited(text, edits(changed), "program"))["kernel"]
     read = loops.LoopReader.admit
     monkeypatch.setattr(loops.LoopReader, "admit", admit)
     verdict = verify(program, BINDING, RMS)

@@ -2,11 +2,11 @@
 
 import random
 from functools import partial, reduce
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sympy import S, evaluate
+from tables import claims
 
 from normgrad.symbolic.symbols import M, N, i, j, k, p
 from normgrad.verify import library
@@ -152,19 +152,11 @@ def test_what_a_row_accepts_runs_and_gives_what_is_read(kind):
             assert not false, (kind, name, is_method, values, named, false)
 
 
-def calls():
-    """(the verdict, library, name, whether it is a method, arguments) of each line of the table."""
-    path = Path(__file__).with_name("verify_library_calls.txt")
-    for line in path.read_text(encoding="utf8").splitlines():
-        if line.startswith("["):
-            verdict = line[1:].partition("]")[0]
-        elif line and not line.startswith("#"):
-            kind, name, *words = line.split()
-            yield verdict, kind, name, words
-
-
-@pytest.mark.parametrize(("verdict", "kind", "name", "words"), list(calls()))
-def test_a_call_is_read_as_the_library_has_it(verdict, kind, name, words):
+@pytest.mark.parametrize(
+    ("verdict", "_", "line"), list(claims("verify_library_calls.txt"))
+)
+def test_a_call_is_read_as_the_library_has_it(verdict, _, line):
+    kind, name, *words = line.split()
     named = dict(word.split("=", 1) for word in words if "=" in word)
     values = [word for word in words if "=" not in word]
     is_method, name = name.startswith("."), name.lstrip(".")
