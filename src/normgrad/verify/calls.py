@@ -33,7 +33,7 @@ from ..symbolic.symbols import M, N, i, j
 from .domain import BRANCH, DIVISOR, NONNEGATIVE, POSITIVE
 from .expressions import Expressions, Function
 from .places import least
-from .source import is_jit
+from .source import OTHERS, is_jit
 from .values import (
     COLUMN,
     LANES,
@@ -89,6 +89,8 @@ CACHE_LOAD = (".ca", ".cg", ".cv")
 CACHE_STORE = (".wb", ".cg", ".cs", ".wt")
 ORDERS = ("acquire", "release", "acq_rel", "relaxed")
 FOREIGN = {*FUNCTIONS, "program_id", "num_programs", "cdiv"}
+# what no package may be called whose functions are taken to be Triton's by their names
+ELSEWHERE = (*OTHERS, "triton", "builtins")
 
 
 def _larger(a, b, x, y):
@@ -143,11 +145,18 @@ class Calls(Expressions):
         )
         if any(not is_jit(node) for node in wrappers):
             raise NotRead(f"a call of {name}, which has other decorators than jit")
+        if function.node.args.vararg or any(
+            "noinline" in ast.unparse(n) for n in wrappers
+        ):
+            raise NotRead(f"a call of {name}, which has noinline or * in its header")
         if self.jitted and not wrappers:
             raise uncompiled(f"{name} is called, which is no triton.jit function")
 
     def _library(self, path, args, named):
         home, _, name = path.rpartition(".")
+        if path in AS_IN_TRITON and home == "triton" and not all(self.passed[0]):
+            why = f"{path} of what only a kernel's run knows; write tl.{name}"
+            raise uncompiled(why)
         if path == "builtins.abs":
             raise uncompiled("Triton has no abs of Python's; write tl.abs")
         if home == "math":
@@ -156,7 +165,7 @@ class Calls(Expressions):
             )
         name = AS_IN_TRITON.get(path, name)
         if home not in HOMES and path not in AS_IN_TRITON:
-            if home.startswith("builtins") or name not in FOREIGN:
+            if path.partition(".")[0] in ELSEWHERE or name not in FOREIGN:
                 raise NotRead(f"{path}: this function is not read")
             self.assumed[f"{path} is what triton.language calls {name}"] = None
         if name in FUNCTIONS:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from .source import Source, root_of
+from .source import Source, is_jit, root_of
 from .values import NotRead
 
 AUTOTUNE = (
@@ -18,6 +18,7 @@ CONFIG = (
     *("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", "pre_hook"),
     "ir_override",
 )
+JIT = {"do_not_specialize", "do_not_specialize_on_alignment", "debug", "repr"}
 # what runs Python that is not read, or another kernel
 FOREIGN = ("prune_configs_by", "pre_hook", "post_hook", "do_bench", "ir_override")
 # what an expression that computes a size may be made of
@@ -68,7 +69,12 @@ class Decorators:
     tuners: list[Tuner] = field(default_factory=list)
 
     def __post_init__(self):
-        for node in self.source.wrappers(self.kernel):
+        wrappers = self.source.wrappers(self.kernel)
+        count = len(self.source.functions[self.kernel][0].decorator_list)
+        order = [*wrappers[:count][::-1], *wrappers[count:]]
+        if order and list(map(is_jit, order)) != [True] + [False] * (len(order) - 1):
+            raise NotRead(f"{self.kernel}: jit needs to stand once, right above it")
+        for node in wrappers:
             called = getattr(node, "func", node)
             read = getattr(self, f"_{ast.unparse(called).rpartition('.')[2]}", None)
             try:
@@ -113,6 +119,12 @@ class Decorators:
                 )
         return given
 
+    def _jit(self, node):
+        """Refuses what jit is not told."""
+        names = {keyword.arg for keyword in getattr(node, "keywords", ())}
+        if getattr(node, "args", ()) or not names <= JIT:
+            raise NotRead(f"{ast.unparse(node)}, whose arguments are not read")
+
     def _heuristics(self, node):
         values = self._arguments(node, ("values",)).get("values")
         for name, value in self._pairs(values, "heuristics of"):
@@ -135,12 +147,20 @@ class Decorators:
                 text = ast.unparse(configs)
                 words = f"autotune of {text}, which is no list in the text"
                 raise NotRead(f"{words}; helpers={{...}} says what it is")
+        if "key" not in given:
+            raise NotRead("autotune without a key")
         for config in elts:
             called = getattr(config, "func", config)
             is_config = ast.unparse(called).rpartition(".")[2] == "Config"
             if not is_config or root_of(called) not in self.source.imports:
                 raise NotRead(f"autotune of {ast.unparse(config)}, which is no Config")
-            values = self._arguments(config, CONFIG).get("kwargs", ast.Dict([], []))
+            given_there = self._arguments(config, CONFIG)
+            for word in ("num_warps", "num_stages"):
+                count = getattr(given_there.get(word), "value", 1)
+                power = type(count) is int and count > 0
+                if not power or word == "num_warps" and count & (count - 1):
+                    raise NotRead(f"a Config with {word}={count!r}")
+            values = given_there.get("kwargs", ast.Dict([], []))
             for name, value in self._pairs(values, "a Config of"):
                 self.settings.append(Setting(name, value, node.lineno, tuned=True))
         names = map(self._names, map(given.get, ("reset_to_zero", "restore_value")))

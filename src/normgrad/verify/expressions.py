@@ -476,6 +476,7 @@ class Expressions(Walker):
                 moving = {*self.places.loops, *PIDS, *LANES.values()}
                 if {*value.axes} - {"1"} or moving & counted.inside.free_symbols:
                     raise NotRead("an index is used as a floating-point number")
+                self._lean(e)
                 return replace(counted, integer=True)
         raise NotRead("what is no number is used as one")
 

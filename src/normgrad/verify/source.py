@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import tokenize
 from pathlib import Path
 from types import FunctionType
 
@@ -24,6 +25,8 @@ SETTERS = ("setattr", "delattr", "__setattr__", "__delattr__")
 OWN = ("self", "ctx")
 # what makes another function of a function, under whatever name it is held
 PARTS = ("fn", "src", "_src", "__code__", "__globals__", "__defaults__")
+# packages whose functions and jit are other than Triton's
+OTHERS = ("numpy", "torch", "math", "scipy", "cupy", "jax", "numba", "sympy")
 LIBRARIES = ("triton", "triton.language", "math")
 DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
@@ -67,6 +70,8 @@ class Source:
         tree = module_of(text)
         self._read(tree)
         self._asked = set(_only_asked(tree))
+        if any(isinstance(node, ast.Raise) for node in tree.body):
+            self.hidden = "an error that the text raises"
         for node in ast.walk(tree):
             self._look_for_hidden(node)
         self._files: dict[Path, Source] = {}
@@ -176,7 +181,8 @@ class Source:
         *_, last = ast.unparse(called).split(".")
         root = root_of(called)
         own = root in self.functions or root in self.constants
-        if last not in WRAPPERS or own or root not in self.imports:
+        other = {path.partition(".")[0] for path, _ in self.imports.get(root, ())}
+        if last not in WRAPPERS or own or not other or other.intersection(OTHERS):
             raise NotRead(f"the decorator {ast.unparse(called)} of {name}")
 
     def constant(self, name: str) -> ast.expr | None:
@@ -192,7 +198,8 @@ class Source:
         paths = self.imports[name]
         if len({path.rpartition(".")[2] for path, _ in paths}) > 1:
             raise NotRead(f"{name} is imported as different things")
-        path, level = paths[0]
+        # of several, such as those of a try, one that is no part of Triton, if there is one
+        path, level = min(paths, key=lambda pair: pair[0].startswith("triton."))
         return path, self._file(path.rpartition(".")[0], level)
 
     def _file(self, module, level):
@@ -204,7 +211,7 @@ class Source:
         file = folder.joinpath(*module.split("."))
         file = file.with_suffix(".py")
         if file not in self._files and file.exists():
-            self._files[file] = Source(file.read_text(encoding="utf8"), file)
+            self._files[file] = Source(text_of(file), file)
         return self._files.get(file)
 
 
@@ -285,6 +292,15 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def text_of(path: Path) -> str:
+    """A file's text, decoded as Python does: by its first two lines; ValueError where it is none."""
+    try:
+        with tokenize.open(path) as file:
+            return file.read()
+    except SyntaxError as reason:
+        raise ValueError(f"program: {reason}") from None
+
+
 def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
     """(the module's text, the kernel's name) of a kernel, a path or a text.
 
@@ -295,7 +311,7 @@ def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
         if path is not None and not is_file(path):
             got = f"program: got {shortened(str(program))!r}"
             raise ValueError(f"{got}, which is no file and no text")
-        text = program if path is None else path.read_text(encoding="utf8")
+        text = program if path is None else text_of(path)
         source = Source(text, path)
         if kernel is None and len(source.kernels) == 1:
             kernel = source.kernels[0]
@@ -306,13 +322,13 @@ def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
             raise ValueError(f"program: got {got}, needs a kernel, a path or text")
         path = Path(function.__code__.co_filename)
         if path.is_file():
-            source = Source(path.read_text(encoding="utf8"), path)
+            source = Source(text_of(path), path)
         else:
             source = cell_of(function)
         kernel = kernel or function.__name__
         if kernel == function.__name__ and kernel in source.functions:
             check_object(program, source, kernel)
     if kernel not in source.functions:
-        names = ", ".join(source.kernels)
+        names = ", ".join(source.kernels) or "a file with a function"
         raise ValueError(f"kernel: got {kernel!r}, needs one of {names}")
     return source, kernel

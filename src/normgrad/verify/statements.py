@@ -18,7 +18,7 @@ from .expressions import RUNTIME, UNSEEN, Function, Given, Unbound
 from .source import is_jit
 from .sums import has_marker, marker_of
 from .syntax import bound_arguments, defaults_of, positional
-from .values import Index, Mask, NotRead, Number, Pointer, Wrong, uncompiled
+from .values import Dtype, Index, Mask, NotRead, Number, Pointer, Wrong, uncompiled
 
 SPEED = {
     "num_stages",
@@ -61,7 +61,9 @@ class Reader(Calls):
         for setting in self.decorators.settings:
             name = setting.name
             if name not in names:
-                continue
+                reason = NotRead(f"a decorator sets {name}, which is no argument")
+                reason.line = setting.line
+                raise reason
             promised = self.launch.arguments.get(name)
             value = self._set(setting)
             if name not in self.launch.arguments:
@@ -70,7 +72,9 @@ class Reader(Calls):
                 given[name] = UNSEEN if differs or not seen else value
                 continue
             if promised in (ROWS, COLUMNS):
-                size = type(value) is int and value > 0 or value in (UNSEEN, WHOLE)
+                size = value in (UNSEEN, WHOLE)
+                if type(value) is int:
+                    size = value > 0 and value & (value - 1) == 0
                 agrees = size and is_arithmetic(setting.value, self.source)
             elif promised is WHOLE:
                 agrees = value is WHOLE
@@ -193,6 +197,12 @@ class Reader(Calls):
         super().read_AnnAssign(node, local)
         if fixed and "constexpr" in ast.unparse(node.annotation):
             self.fixed.add(node.target.id)
+
+    def read_Assign(self, node, local):
+        """name = value."""
+        if len(node.targets) > 1:
+            raise uncompiled(f"{ast.unparse(node)}, which is several assignments")
+        super().read_Assign(node, local)
 
     def assign(self, target, value, local):
         """Give a name its value, which Triton no longer knows while it compiles."""
@@ -498,7 +508,12 @@ def check_annotation(node: ast.arg, value: object) -> None:
     kinds = ANNOTATIONS.get(name)
     if isinstance(value, Given):
         value = value.value
-    if not text or "constexpr" in text or kinds and isinstance(value, kinds):
+    if "constexpr" in text:
+        return
+    if isinstance(value, str | Dtype):
+        why = f"{node.arg} is a text or a dtype, and no tl.constexpr"
+        raise uncompiled(why)
+    if not text or kinds and isinstance(value, kinds):
         return
     words = "leave the annotation out, or bind what it holds"
     reason = NotRead(f"{node.arg}: {text}, which may not hold what is bound; {words}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import UnionType
@@ -97,7 +98,12 @@ def module_of(text: str) -> ast.Module:
     Raises:  ValueError for text that is not Python, or too deeply nested to be read
     """
     try:
-        return ast.parse(text)
+        tree = ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # nothing of it is run: what is no module, such as a return outside a function, is found here alone
+            compile(text, "program", "exec", dont_inherit=True)
+        return tree
     except (SyntaxError, ValueError) as reason:
         message = f"program: got a text that is not Python: {reason}"
     except (MemoryError, RecursionError):
