@@ -245,6 +245,9 @@ class Reader(Calls):
 
     def _unnamed(self, body, local):
         """Statements as text without the names of pointers, and of arguments that are read nowhere before."""
+        match body:
+            case [ast.If(test, inner, [])] if self.is_fixed(test, local):
+                body = inner  # it is compiled or it is not
         text = "\n".join(map(ast.unparse, body))
         for name in names_in(ast.Module(body, [])) & set(local) - self.unbound:
             if isinstance(local[name], Unbound | Pointer):
