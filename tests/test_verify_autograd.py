@@ -10,7 +10,7 @@ from tables import claims, parts
 from normgrad.mistakes.edits import edited
 from normgrad.verify.definitions import norm
 from normgrad.verify.programs import verify_function
-from normgrad.verify.verdict import KINDS, NOT_READ, PROVED
+from normgrad.verify.verdict import KINDS, NOT_READ, PROVED, REFUTED
 
 torch = pytest.importorskip("torch")
 
@@ -167,10 +167,39 @@ def test_a_default_that_a_proof_rests_on_stands_in_its_claim():
     text = text.replace(".rsqrt() * weight", ".rsqrt() * weight * scale / 2")
     verdict = verify_function(text, norm())
     assert verdict.kind == PROVED
-    assert str(verdict).split("\n")[0].endswith("for scale=2")
+    assert str(verdict).split("\n")[0].endswith("for scale=2, where scale is left out")
     before = RMS.replace("x, weight, eps):", "x, scale=1.0, weight=None, eps=1e-5):")
     verdict = verify_function(before.replace("dx, dw", "dx, None, dw"), norm())
     assert verdict.kind == PROVED, verdict
+
+
+OF_ZERO = """
+import torch
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, m):
+        ctx.save_for_backward(m)
+        return RETURNED
+    @staticmethod
+    def backward(ctx, dy):
+        m, = ctx.saved_tensors
+        return GRADIENT, None
+"""
+
+
+@pytest.mark.parametrize(
+    ("returned", "gradient", "kind"),
+    [
+        ("torch.where(m > 0, x, 0 * x)", "dy * (m > 0)", PROVED),
+        ("2 * x", "2 * dy", PROVED),
+        ("x * 1 + 0 * m", "dy", PROVED),
+        ("x * m", "dy * m", REFUTED),
+    ],
+)
+def test_none_is_a_gradient_that_is_0(returned, gradient, kind):
+    text = OF_ZERO.replace("RETURNED", returned).replace("GRADIENT", gradient)
+    verdict = verify_function(text, m="(M, N)", run=True)
+    assert verdict.kind == kind, verdict
 
 
 def test_a_guess_is_no_ground_for_a_verdict():

@@ -28,7 +28,7 @@ from normgrad.verify.programs import input_of
 
 SIZES = 4, 3
 COUNT = 5  # random calls of each row
-SIZED = "(M,N) (N,) (M,1) (M,-1) [M,N] M N".split()
+SIZED = "(M,N) (N,) (M,1) (M,-1) [M,N] M N F (F,) (F,N)".split()  # F is M as a float
 TEXTS = "0 1 -1 2 None True False (0,1) (0,) (0,-1) (1,0) () [0] (1,) 'ij->i' 'ij,j->i'"
 NAMES = (
     "a x array object prototype input A axis dim keepdims keepdim dtype ddof correction "
@@ -56,8 +56,9 @@ def arguments(kind):
     for text in TEXTS.split():
         pairs[text] = eval(text), eval(text)
     sizes = {"M": number(M, "int"), "N": number(N, "int")}
+    sizes["F"] = Scalar(M, "float")
     for text in SIZED:
-        run = eval(text, dict(zip("MN", SIZES, strict=True)))
+        run = eval(text, dict(zip("MNF", (*SIZES, float(SIZES[0])), strict=True)))
         pairs[text] = run, eval(text, dict(sizes))
     return point, pairs
 

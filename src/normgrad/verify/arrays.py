@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from operator import add, mul, sub
 from typing import Any
@@ -63,6 +63,12 @@ class State:
     cut: bool = False
     dtypes: set[str] = field(default_factory=set)
 
+    def beside(self, other: State) -> State:
+        """This state with all that another trace rests on."""
+        names = ("domain", "kinks", "zeros", "words")
+        notes = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return replace(self, **notes)
+
 
 _state: ContextVar[State] = ContextVar("state")
 
@@ -92,17 +98,23 @@ class DType:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number of Python's that is not a plain int: an expression, and "int" or "float"."""
+    """A number of Python's that is not a plain int: an expression, and "int" or "float".
+
+    Args:  rounded: whether it is a float that arithmetic made, whose digits Python rounds
+    """
 
     e: Expr
     kind: str
+    rounded: bool = False
 
 
 def number(e: Expr, kind: str) -> int | Scalar:
     """A number of Python's; a plain int where it is one."""
     if kind == "int":
         e = sympy.expand(e)
-    return int(e) if kind == "int" and e.is_Integer else Scalar(e, kind)
+    return (
+        int(e) if kind == "int" and e.is_Integer else Scalar(e, kind, kind == "float")
+    )
 
 
 FLOOR = sympy.Function("floordiv", integer=True)
@@ -418,6 +430,8 @@ def logarithm(a: Expr) -> Expr:
 
 def above(a: Expr, b: Expr) -> Expr:
     """1 where a > b, and 0 where a < b."""
+    if (a - b).is_number:
+        raise NotRead("a comparison of numbers in arrays, which may be rounded")
     if nf(a - b) == 0:
         raise NotRead("a comparison of equal values")
     if is_positive(a - b):
@@ -583,15 +597,21 @@ def indexed(a: Array, key: tuple, write: bool = False) -> Array:
 
 def _check_whole(part, size):
     ends = part.stop is None or is_number(part.stop) and plain(part.stop) == size
+    if isinstance(part.stop, Scalar):
+        sizes_of([part.stop])
     starts = part.start is None or type(part.start) is int and part.start == 0
     if not (starts and ends and part.step is None):
         raise NotRead("a part of an array")
 
 
 def sizes_of(shape: Sequence[Any]) -> list[Expr]:
-    """The sizes of a shape as expressions."""
-    if not all(map(is_number, shape)) or bool in map(type, shape):
-        raise NotRead("a shape that holds more than plain sizes")
+    """The sizes of a shape as expressions.
+
+    It stops np.zeros(x.size / N), whose size is a float of the value M, which NumPy and torch refuse.
+    """
+    if not all(map(is_integer, shape)) or bool in map(type, shape):
+        words = "a float, as / and float() make one, or a truth value"
+        raise NotRead(f"a size that is no integer, but {words}")
     return list(map(plain, shape))
 
 

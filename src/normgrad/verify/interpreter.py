@@ -13,14 +13,14 @@ import builtins
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import getattr_static
 from types import FunctionType, ModuleType
 from typing import Any
 
 import sympy
-from sympy import Rational
+from sympy import Expr, Rational
 
 from ..symbolic.symbols import eps
 from .arrays import (
@@ -42,6 +42,7 @@ from .arrays import (
     indexed,
     is_number,
     kind_of,
+    like,
     moved,
     number,
     plain,
@@ -310,11 +311,28 @@ def truth(value: Any) -> bool:
     raise NotRead("a branch on values")
 
 
+def difference_of(a: Any, b: Any) -> Expr:
+    """a - b of two numbers that are compared.
+
+    A float that arithmetic made is refused: 0.1 + 0.2 == 0.3 holds for real numbers, and not for Python's.
+    """
+    numbers = []
+    for value in (a, b):
+        e = plain(value)
+        if getattr(value, "rounded", False):
+            raise NotRead(f"a branch on {e}, a float that arithmetic has rounded")
+        if kind_of(value) == "float" and e.is_number:
+            e = Rational(float(e))  # 1e23 is no power of 10
+        numbers.append(e)
+    return sympy.expand(numbers[0] - numbers[1])
+
+
 def same(a: Any, b: Any) -> bool:
     """a == b, for all but arrays."""
     if is_number(a) and is_number(b):
-        difference = sympy.expand(plain(a) - plain(b))
-        return decided(sympy.Eq(difference, 0), f"whether {plain(a)} = {plain(b)}")
+        return decided(
+            sympy.Eq(difference_of(a, b), 0), f"whether {plain(a)} = {plain(b)}"
+        )
     match a, b:
         case DType(), DType():
             if "mixed" in (a.name, b.name):
@@ -664,7 +682,7 @@ class Reader(Walker):
     def value_Constant(self, node, scope):
         """A number, text, flag or None."""
         match node.value:
-            case float(value):
+            case float(value) if math.isfinite(value):
                 return Scalar(Rational(repr(value)), "float")
             case None | int() | str():
                 return node.value
@@ -732,6 +750,8 @@ class Reader(Walker):
         match node.op:
             case ast.Not():
                 return not truth(value)
+            case ast.USub() if isinstance(value, Scalar):
+                return replace(value, e=-value.e)
             case ast.USub():
                 return arithmetic("Mult", -1, value)
             case ast.UAdd() if is_number(value):
@@ -775,7 +795,7 @@ class Reader(Walker):
                 raise NotRead(f"in {type(right).__name__}")
             return any([same(left, v) for v in right]) == (operation == "In")
         if is_number(left) and is_number(right):
-            relation = ORDER[operation](sympy.expand(plain(left) - plain(right)), 0)
+            relation = ORDER[operation](difference_of(left, right), 0)
             return decided(relation, f"{plain(left)} and {plain(right)}")
         if isinstance(right, Limit) and operation in ("Lt", "LtE"):
             state().words.append("no number is larger than its dtype holds")
@@ -818,7 +838,7 @@ class Reader(Walker):
             return tuple(number(size, "int") for size in owner.shape)
         if name == "ndim":
             return owner.ndim
-        if name in ("T", "mT") and owner.ndim <= 2:
+        if name == "T" and owner.ndim <= 2 or name == "mT" and owner.ndim == 2:
             return moved(owner, range(owner.ndim)[::-1])
         if name == "dtype":
             floats(owner, "the dtype")
@@ -987,7 +1007,7 @@ def gradients_of(
     """The gradients of a Function's arguments as torch takes them from what its backward returns.
 
     torch takes a tuple alone apart, and counts a list as one gradient. It drops what is None past the arguments, and
-    the gradient of what needs none.
+    the gradient of what needs none. None counts as 0.
 
     Args:  flags: for every argument whether its gradient is needed
     """
@@ -1006,7 +1026,10 @@ def gradients_of(
     for value, argument, flag in zip(gradients, arguments, flags, strict=False):
         if value is not None and not isinstance(argument, Array):
             raise NotRead("a gradient of an argument that is taken for a number")
-        if value is not None and flag:
+        if value is None and flag:
+            state().words.append("None in place of a gradient counts as 0")
+            value = like(argument, argument.shape, sympy.S.Zero)
+        if flag:
             _check_gradient(floats(value, "a gradient"), argument)
         result.append(value if flag else None)
     return result

@@ -158,7 +158,7 @@ def of_dtype(dtype: DType, value: Any) -> Any:
         raise NotRead("a call of a dtype")
     state().dtypes.add(dtype.name)
     if is_number(value):
-        return Scalar(plain(value), "float")
+        return number(plain(value), "float")
     return cast(value, dtype, copy=True)
 
 
@@ -379,6 +379,8 @@ def torch_filled(value):
     """torch.zeros, torch.ones, torch.empty."""
 
     def run(*size, dtype=None, device=None):
+        if not size:
+            raise Wrong("a tensor without a size, which torch refuses")
         _check_device(device)
         return filled("torch", shape_of(size), value, dtype)
 
@@ -601,7 +603,7 @@ def item(self):
     if floats(self).ndim:
         raise NotRead("an array as a number")
     state().cut = True
-    return Scalar(self.e, "float")
+    return Scalar(self.e, "float", True)
 
 
 def in_place(run):
@@ -787,7 +789,8 @@ def of_number(f):
         value = item(x) if isinstance(x, Array) else x
         if not is_number(value):
             raise NotRead(f"a function of math of {type(value).__name__}")
-        return Scalar(f(plain(value)), "float")
+        as_written = f is itself and is_number(x) and not getattr(x, "rounded", False)
+        return Scalar(f(plain(value)), "float", not as_written)
 
     return run
 
@@ -821,7 +824,7 @@ def summed_up(iterable, start=0, /):
     if isinstance(iterable, Listed):
         values = [total(rows_of(iterable), [0])]
         if is_number(iterable.entry):
-            values = [Scalar(values[0].e, "float")]
+            values = [number(values[0].e, "float")]
     if not isinstance(values, tuple | list):
         raise NotRead(f"a sum of {type(iterable).__name__}")
     for value in values:

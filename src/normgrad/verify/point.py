@@ -94,7 +94,8 @@ class Point:
         if e.is_number:
             return float(e), 0.0 if e.is_Integer else self.unit * abs(float(e))
         if e in places or e in self.sizes:
-            return places.get(e, self.sizes.get(e)) * 1.0, 0.0
+            # a power of NumPy's number is no error at 0
+            return np.float64(1) * places.get(e, self.sizes.get(e)), 0.0
         if isinstance(e, KroneckerDelta):
             return np.equal(*map(places.get, e.indices)) * 1.0, 0.0
         if isinstance(e, Sum):

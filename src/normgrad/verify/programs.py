@@ -97,6 +97,8 @@ GRADIENT = {
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 SUMS = {i: rows, j: columns}
 WHERE = ", where "
+# at which a condition is looked into: most that are met by no input are so at 1 or 2
+SMALL = (1, 2, 3)
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
 
 
@@ -306,6 +308,11 @@ class _Claim:
                 "definitions: a forward through part of which torch passes no "
                 "gradient; needs one without detach and no_grad"
             )
+        if S.false in side_conditions(map(_readable, traced.noted.domain), Defs()):
+            raise NotRead(
+                "definitions: got a forward that has a value for no input; it divides "
+                "by 0, or takes a root of what is negative"
+            )
         shared, cotangents = {}, {}
         roles = [inputs.get(name, name) for name in self.names]
         outputs = names_of(traced, bound)
@@ -484,9 +491,17 @@ class _Claim:
         for name, marked in zip(claims, traced.marked, strict=False):
             if marked:
                 claim += f", for {name} marked as not differentiable"
+        last = max(bound, key=self.names.index, default="")
         for name, value in traced.defaults.items():
             claim += f", for {name}={_in_short(value)}"
-        return noted(traced.noted, definitions, verdicts, claim, assumptions)
+            # torch asks for a gradient of it, too, once it is given
+            if self.is_class and name in self.names[self.names.index(last) + 1 :]:
+                claim += f"{WHERE}{name} is left out"
+        state = traced.noted
+        if self.forward:
+            # a gradient of x + s - s is one only where s has a value
+            state = state.beside(self.forward.ran[2].noted)
+        return noted(state, definitions, verdicts, claim, assumptions)
 
     def _of_output(self, name, value, definitions):
         """The verdict on a result, once for all choices of the arguments that need a gradient."""
@@ -715,10 +730,11 @@ def excludes_more_than_points(condition: Relational, definitions: Norm) -> bool:
     e = definitions.defs.unfold(condition.lhs)
     if not (isinstance(condition, Ne) or is_nonnegative(e)):
         excludes = not defined(e, POSITIVE, definitions)
-    elif e.has(Indexed):
-        excludes = is_zero_on_an_open_set(e)
     else:
-        excludes = _is_0_at_a_size(e)
+        # N*x[i, j] - 7*x[i, j] is 0 in every row of 7
+        parts = Mul.make_args(factor(e))
+        at_a_size = [_is_0_at_a_size(part) for part in parts if not part.has(Indexed)]
+        excludes = any(at_a_size) or e.has(Indexed) and is_zero_on_an_open_set(e)
     if excludes:
         lines = definitions.defs.reached(*definitions.outputs.values())
         bodies = [body for _, body in lines]
@@ -738,13 +754,37 @@ def _condition_in_words(condition, defs):
     if isinstance(condition, Ne):
         text = f"{lettered(condition.lhs)[0]} is not 0"
     e = defs.unfold(condition.lhs)
-    lengths = []
+    places = []
     if e.has(Indexed) and not is_zero_on_an_open_set(e):
-        at_1 = [size for size in (M, N) if is_zero_on_an_open_set(e, {size: 1})]
-        lengths = [f"{size} = 1" for size in at_1]
-    if lengths:
-        text += f", which is so for no input at {' or '.join(lengths)}"
+        places = _sizes_left_out(e)
+    if places:
+        text += f", which may be so for no input at {' or '.join(places)}"
     return f"where {text}"
+
+
+def _sizes_left_out(e):
+    """The sizes up to 3, in words, at which an expression may be 0 for more than single points."""
+    counted = e.xreplace(dict.fromkeys(e.atoms(Indexed), S.One)).free_symbols
+    own = [size for size in (M, N) if size in counted]
+    empty = set()
+    for at in product(SMALL, repeat=len(own)):
+        if is_zero_on_an_open_set(e, dict(zip(own, at, strict=True))):
+            empty.add(at)
+    places = {}
+    for at in sorted(empty):
+        # one size alone, where any other one beside it is left out too
+        pairs = [
+            pair for pair in zip(own, at, strict=True) if _always(pair, own, empty)
+        ]
+        pairs = pairs[:1] or list(zip(own, at, strict=True))
+        places[", ".join(f"{size} = {count}" for size, count in pairs)] = None
+    return list(places)
+
+
+def _always(pair, own, empty):
+    """Whether all that have one size are among the empty ones."""
+    at = own.index(pair[0])
+    return sum(sizes[at] == pair[1] for sizes in empty) == len(SMALL) ** (len(own) - 1)
 
 
 def _indexed(name, sizes):
