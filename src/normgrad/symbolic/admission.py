@@ -117,8 +117,10 @@ def check_expression(name: str, e) -> Expr:
 
 def whole_tensor(tensor: IndexedBase) -> str:
     """The refusal of a tensor without indices, with what its indices would run to."""
-    indices = [f"an index that runs to {size}" for size in tensor.shape or ()]
-    words = " and ".join(indices) or "its indices"
+    sizes = " and ".join(map(str, tensor.shape or ()))
+    words = f"an index that runs to {sizes}" if sizes else "its indices"
+    if " and " in sizes:
+        words = f"indices that run to {sizes}"
     return f"{tensor}: is a whole tensor; write an entry of it, with {words}"
 
 
