@@ -95,7 +95,8 @@ class Program:
         if "ROWS" in names:
             grid = "row tiles"
             binding["BLOCK"] = COLUMNS
-        return HEAD + self.text, binding, grid, definitions
+        text = re.sub(r"^def ", "@triton.jit\ndef ", self.text, flags=re.MULTILINE)
+        return HEAD + text, binding, grid, definitions
 
     def verdict(self, run):
         """The Verdict of its reader; run: whether a proof of loops is confronted with a run."""
@@ -120,6 +121,7 @@ VALUES = {
     "programs": PROGRAM_COUNT,
 }
 HEAD = """
+import triton
 import triton.language as tl
 from normgrad.triton_kernels.arithmetic import load_tile, store_tile
 """

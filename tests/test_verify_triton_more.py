@@ -7,6 +7,7 @@ import pytest
 from verify_triton import edited_base
 
 from normgrad.verify import verify
+from normgrad.verify.__main__ import axes_of
 
 SHORT = {"F": ("eps, B:", "eps, F, B:"), "T": ("eps, B:", "eps, F: tl.constexpr, B:")}
 
@@ -37,10 +38,14 @@ def rows():
 
 @pytest.mark.parametrize(("kind", "line", "program", "words"), list(rows()))
 def test_a_program_has_the_verdict_that_it_is_due(kind, line, program, words):
+    text, binding, grid, definitions = edited_base(*program)
+    if "grid" in binding:
+        grid = axes_of(binding.pop("grid"))
+    launch = text, binding, grid, definitions
     if kind == "error":
         with pytest.raises(ValueError, match=words):
-            verify(*edited_base(*program), kernel="kernel")
+            verify(*launch, kernel="kernel")
         return
-    verdict = verify(*edited_base(*program), kernel="kernel")
+    verdict = verify(*launch, kernel="kernel")
     assert verdict.kind.removesuffix(" for every M and N") == kind, f"{line}: {verdict}"
     assert words in str(verdict)

@@ -14,7 +14,8 @@ refutes is not proved; run=False leaves that out, run=True executes a function's
 
 What is trusted, and no more:
 
-1. The binding and the grid, all of which the verdict repeats: shapes, strides, sizes, flags, the blocks' promises.
+1. The binding and the grid, all of which the verdict repeats: shapes, strides, sizes, flags, the blocks' promises. A
+   number in the grid is that of the one program that is looked at, and no count: it accuses no kernel that asks for it.
 2. Numbers are exact. A cast between dtypes of floating point changes digits only; all other casts of numbers, bitcasts
    and narrow integers are refused. Integers do not overflow.
 3. Different arguments do not overlap in memory, nor do the rows of an output. A program reads again what it stored.

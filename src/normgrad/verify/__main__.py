@@ -16,6 +16,8 @@ from .verdict import IF_ZERO, NOT_READ, PROVED, REFUTED, WRONG, Verdict, refused
 VALUES = definitions.NUMBERS | {word: getattr(binding, word) for word in binding.WORDS}
 CALLS = {kind.__name__: kind for kind in (binding.T, binding.Out, binding.InOut)}
 USAGE = 2
+GRID_HELP = """as "rows" or "programs, column tiles"; a number is that of the one program that is looked at, and no
+count, as "column tiles, 0" for an axis of one program"""
 # of several kernels the first of these that one of them has
 CODES = {REFUTED: 1, WRONG: 1, NOT_READ: 3, IF_ZERO: 4, PROVED: 0}
 EPILOG = """exit status: 0 everything is proved; 1 a kernel is wrong in itself or refuted; 2 bad usage, which is also a
@@ -65,7 +67,7 @@ def main() -> int:
     parser.add_argument(
         "--bind", action="append", default=[], metavar="NAME=VALUE", help='X=T("x")'
     )
-    parser.add_argument("--grid", help='as "rows" or "programs, column tiles"')
+    parser.add_argument("--grid", help=GRID_HELP)
     parser.add_argument(
         "--norm",
         help='of normgrad.verify.norm, as "center=True, bias=True"; "" is RMSNorm',

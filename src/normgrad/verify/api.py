@@ -23,7 +23,7 @@ from .functions import followed
 from .source import Source, source_of
 from .statements import Reader, parameters
 from .text import check_seconds, check_type
-from .values import Flag, NotRead, Unknown
+from .values import UNCOMPILED, Flag, NotRead, Unknown
 from .verdict import (
     IF_ZERO,
     KINDS,
@@ -64,7 +64,8 @@ def verify(
     Args:     program: a kernel, a path of a file or a module's text; nothing of it is run
               binding: {argument: what it is}: T("x"), Out("y"), InOut("x", then="y"); M, N, eps or a number; a flag;
               WHOLE, COLUMNS, ROWS, CHUNK or FLOAT; other arguments are integers of at least 1
-              grid: for each axis "rows", "row tiles", "column tiles", "programs" or a number
+              grid: for each axis "rows", "row tiles", "column tiles", "programs", or a number: that of the one program
+              that is looked at, and no count
               definitions: normgrad.verify.norm(...), or a Norm of your own
               kernel: the function's name, where the text has several
               helpers: {function: what it returns, as text}, taken for granted
@@ -187,11 +188,24 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
 
 
 def _sure(verdict, reader):
-    """The verdict, unless it accuses a kernel by a default, or by the size of an argument that is not bound."""
-    if verdict.kind not in (WRONG, REFUTED) or not reader.guessed:
+    """The verdict, unless it accuses a kernel by what the binding does not say, or by a number in the grid.
+
+    For a kernel of which one program of an axis is looked at. Without it what the others store is said to be left out.
+    """
+    if verdict.kind not in (WRONG, REFUTED):
         return verdict
-    words = ", ".join(reader.guessed)
-    why = f"{verdict.kind} for {words}, which the binding does not say; bind it"
+    grid = enumerate(reader.launch.grid)
+    fixed = [(axis, number) for axis, number in grid if type(number) is int]
+    fixed = [pair for pair in fixed if pair[0] in reader.asked]
+    if fixed and not verdict.why.startswith(UNCOMPILED):
+        axis, number = fixed[0]
+        why = f"grid: axis {axis} is the number {number} of the one program that is looked at, and no count; "
+        why += f"with it the kernel is {verdict.kind}"
+    elif reader.guessed:
+        words = ", ".join(reader.guessed)
+        why = f"{verdict.kind} for {words}, which the binding does not say; bind it"
+    else:
+        return verdict
     return verdict.unread(f"{why}: {verdict.why}" if verdict.why else why)
 
 

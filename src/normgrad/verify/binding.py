@@ -70,11 +70,15 @@ class T:
             if (argument, value) != ("stride", None):
                 check_stride(argument, value)
         check_fields(self)
+        if self.heads is not None and len(self.heads) != 2:
+            needs = "(rows of each token, the stride from one to the next)"
+            raise ValueError(f"heads: got {self.heads!r}, needs {needs}")
         if self.name == "":
             raise ValueError("name: got '', needs a tensor's name, as \"x\"")
         if self.index is None and str(self.name) not in TENSORS:
             message = f'{self.name}: got no index, needs one such as "i, j"'
-            raise ValueError(f"{message}; the definitions have no such tensor")
+            names = ", ".join(TENSORS)
+            raise ValueError(f"{message}; the definitions' tensors are {names}")
         if self.letters not in INDICES:
             choices = ", ".join(map(repr, map(", ".join, INDICES)))
             raise ValueError(f"index: got {self.index!r}, needs one of {choices}")
@@ -264,8 +268,8 @@ class Launch:
 
     Args:    arguments: {name: T, Out or InOut; a size, number, flag or None; WHOLE, COLUMNS, ROWS, CHUNK or FLOAT}
              grid: for each axis "rows" (M programs), "row tiles" (cdiv(M, the block of rows)), "column tiles",
-             "programs" (any number), or a number, which is then the one program looked at; so is a symbol below a size,
-             (symbol, size)
+             "programs" (any number), or a number, which is that of the one program looked at and no count; so is a
+             symbol below a size, (symbol, size)
              helpers: {"function(a, b)": what it returns, as text}, taken for granted
              zero: whether what the kernel compares with 0 is 0
     Raises:  ValueError for what is none of these, and for two blocks of one kind; TypeError for another type

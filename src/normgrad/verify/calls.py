@@ -149,7 +149,7 @@ class Calls(Expressions):
             "noinline" in ast.unparse(n) for n in wrappers
         ):
             raise NotRead(f"a call of {name}, which has noinline or * in its header")
-        if self.jitted and not wrappers:
+        if not wrappers:
             raise uncompiled(f"{name} is called, which is no triton.jit function")
 
     def _library(self, path, args, named):
@@ -259,6 +259,7 @@ class Calls(Expressions):
         number = self.whole_number(axis)
         if number not in range(3):
             raise uncompiled(f"axis {number} of the grid, which has axes 0, 1 and 2")
+        self.asked.add(number)
         return number
 
     def call_num_programs(self, axis):
@@ -531,7 +532,10 @@ class Calls(Expressions):
     def mask(self, pointer, mask, boundary_check) -> Mask:
         """The mask of an access."""
         if not isinstance(pointer, Pointer):
-            names = ", ".join(sorted(self.unbound)) or "none"
+            strides = set()
+            for bound in self.launch.arguments.values():
+                strides |= {stride for _, stride in getattr(bound, "strides", ())}
+            names = ", ".join(sorted(self.unbound - strides)) or "none"
             why = "bind pointers as T, Out or InOut; arguments that are not bound"
             raise NotRead(f"an address that is no pointer: {why}: {names}")
         if pointer.edges:

@@ -138,11 +138,12 @@ class Decorators:
     def _autotune(self, node):
         given = self._arguments(node, AUTOTUNE)
         configs, runs = self._literal(given.get("configs", node)), None
+        choices = {}
         match configs:
             case ast.List(elts) | ast.Tuple(elts):
                 runs = len(elts)
-            case ast.ListComp(elt):
-                elts = [elt]
+            case ast.ListComp(elt, generators):
+                elts, choices = [elt], self._choices(generators)
             case _:
                 text = ast.unparse(configs)
                 words = f"autotune of {text}, which is no list in the text"
@@ -162,9 +163,22 @@ class Decorators:
                     raise NotRead(f"a Config with {word}={count!r}")
             values = given_there.get("kwargs", ast.Dict([], []))
             for name, value in self._pairs(values, "a Config of"):
-                self.settings.append(Setting(name, value, node.lineno, tuned=True))
+                for choice in choices.get(getattr(value, "id", ""), [value]):
+                    setting = Setting(name, choice, node.lineno, tuned=True)
+                    self.settings.append(setting)
         names = map(self._names, map(given.get, ("reset_to_zero", "restore_value")))
         self.tuners.append(Tuner(node.lineno, runs, *names))
+
+    def _choices(self, generators):
+        """{name of a comprehension: its values} of what runs over a list in the text."""
+        choices = {}
+        for generator in generators:
+            values = generator.iter
+            if isinstance(values, ast.Name) and values.id in self.source.constants:
+                values = self.source.constant(values.id)
+            if isinstance(values, ast.List | ast.Tuple):
+                choices[getattr(generator.target, "id", "")] = values.elts
+        return choices
 
     @staticmethod
     def _names(node):
@@ -197,6 +211,23 @@ def _is_size(called, source):
     if home:
         return name in SIZES and home == ["triton"] and "triton" in source.imports
     return (f"triton.{name}", 0) in source.imports.get(name, ()) and name in SIZES
+
+
+def is_power(value: ast.expr) -> bool:
+    """Whether an expression is a power of 2, as a block has to be.
+
+    For a decorator that computes a block. Without it `lambda args: args["M"]` is one, which does not compile for M = 3.
+    """
+    match value:
+        case ast.Constant(number):
+            return type(number) is int and number > 0 and not number & (number - 1)
+        case ast.Call(ast.Name("min" | "max"), parts, []):
+            return all(map(is_power, parts))
+        case ast.IfExp(_, first, second) | ast.BinOp(first, ast.Mult(), second):
+            return is_power(first) and is_power(second)
+        case ast.Call(called, [_], []):
+            return ast.unparse(called).rpartition(".")[2] == "next_power_of_2"
+    return False
 
 
 def is_whole(value: ast.expr, others: str, columns: set[str]) -> bool:

@@ -113,7 +113,8 @@ class Expressions(Walker):
         self.constexprs: set[str] = set()
         # the names in the function that is read which Triton knows while it compiles
         self.fixed: set[str] = set()
-        self.jitted = False
+        # the axes of the grid whose program's number is asked for
+        self.asked: set[int] = set()
         self.integers = False  # whether there is a tile of integers
         self.rests_on: dict[str, int] = {}
         self.constants: set[str] = set()

@@ -13,7 +13,13 @@ from sympy import Expr, Symbol, expand, nan
 from ..symbolic.symbols import N
 from .binding import COLUMNS, ROWS, WHOLE, InOut, T
 from .calls import Calls
-from .decorators import Decorators, compared_argument, is_arithmetic, is_whole
+from .decorators import (
+    Decorators,
+    compared_argument,
+    is_arithmetic,
+    is_power,
+    is_whole,
+)
 from .expressions import RUNTIME, UNSEEN, Function, Given, Unbound
 from .source import is_jit
 from .sums import has_marker, marker_of
@@ -72,9 +78,7 @@ class Reader(Calls):
                 given[name] = UNSEEN if differs or not seen else value
                 continue
             if promised in (ROWS, COLUMNS):
-                size = value in (UNSEEN, WHOLE)
-                if type(value) is int:
-                    size = value > 0 and value & (value - 1) == 0
+                size = value is WHOLE or is_power(setting.value)
                 agrees = size and is_arithmetic(setting.value, self.source)
             elif promised is WHOLE:
                 agrees = value is WHOLE
@@ -137,10 +141,13 @@ class Reader(Calls):
     def read(self, kernel: str) -> dict[str, Expr]:
         """{argument: what it holds in the end}; NotRead for a line that is not followed."""
         function = self.source.function(kernel)
+        if not any(map(is_jit, self.source.wrappers(kernel))):
+            reason = NotRead(f"{kernel} has no @triton.jit, so it is no kernel")
+            reason.line = function.lineno
+            raise reason
         names, defaults = parameters(function)
         self.decorators = Decorators(self.source, kernel, self.launch.meanings)
         given = self._settings(kernel, names)
-        self.jitted = any(map(is_jit, self.source.wrappers(kernel)))
         arguments = [*function.args.posonlyargs, *function.args.args]
         for node in (*arguments, *function.args.kwonlyargs):
             if node.annotation and "constexpr" in ast.unparse(node.annotation):
@@ -182,6 +189,17 @@ class Reader(Calls):
         with suppress(NotRead):
             condition = self.evaluate(node.test, local)
         self.call_static_assert(condition)
+
+    def read_Expr(self, node, local):
+        """A call, or a docstring; refuses a pointer that is worked out and not kept.
+
+        For a kernel that moves a block pointer. Without it `tl.advance(p, (0, B))`, which moves nothing, is read.
+        """
+        if isinstance(node.value, ast.Constant):
+            return
+        if isinstance(self.evaluate(node.value, local), Pointer):
+            words = "a pointer that is not kept, so nothing is moved; give it a name"
+            raise NotRead(words)
 
     def read_Return(self, node, local):
         """The value of the function."""

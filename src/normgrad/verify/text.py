@@ -174,6 +174,8 @@ class _Reader:
                 read = self.value if self.words else self.operand
                 if not options or self.words and all(word.arg for word in options):
                     named = {word.arg: read(word.value) for word in options}
+                    if len(named) < len(options):
+                        raise ValueError(f"an argument of {name} is there twice")
                     return self.calls[name](*map(read, args), **named)
         raise self.refused(node)
 

@@ -40,9 +40,12 @@ class Flag(NotRead):
     """A condition on an argument that is not bound, which is tried both ways; its words are the argument's name."""
 
 
+UNCOMPILED = "does not compile: "
+
+
 def uncompiled(why: str) -> Wrong:
     """What Triton refuses to compile, whatever the arguments."""
-    return Wrong(f"does not compile: {why}")
+    return Wrong(f"{UNCOMPILED}{why}")
 
 
 @dataclass(frozen=True)
