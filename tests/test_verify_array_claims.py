@@ -7,7 +7,7 @@ import pytest
 from homework_solutions import of_source
 from tables import blocks
 
-from normgrad.verify import Out, T, eps, norm, verify
+from normgrad.verify import PROGRAM, PROGRAM_COUNT, Out, T, eps, norm, verify
 from normgrad.verify.verdict import NOT_READ, PROVED, REFUTED, WRONG
 
 NORMS = {"rms": norm(), "layer": norm(center=True, bias=True)}
@@ -57,9 +57,10 @@ def test_a_program_of_arrays_has_the_verdict_that_it_is_due(
 def of_loops(text, definitions, outputs, said):
     function = of_source(text)["f"]
     binding = {}
+    launched = {"eps": eps, "program": PROGRAM, "programs": PROGRAM_COUNT}
     for name in signature(function).parameters:
-        if name == "eps":
-            binding[name] = eps
+        if name in launched:
+            binding[name] = launched[name]
         elif name in outputs:
             binding[name] = Out(name)
         elif name in said:

@@ -211,3 +211,24 @@ def test_a_guess_is_no_ground_for_a_verdict():
     saved = "def dw(dy, x, rms):\n    return (dy * x / rms[:, None]).sum(0)"
     verdict = verify_function(saved, norm(), outputs=("dw",), rms="(M,)")
     assert verdict.kind == NOT_READ and "rms is no tensor" in verdict.why
+
+
+SQUARES = """
+import torch
+
+class Squares(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x * x).sum()
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        return 2 * x * dy
+"""
+
+
+def test_a_result_without_axes_has_its_gradient():
+    assert verify(SQUARES, run=True)
+    assert verify(SQUARES.replace("2 *", "3 *")).kind == REFUTED

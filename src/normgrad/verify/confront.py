@@ -205,7 +205,8 @@ def of_function(
 
     def run(point):
         before = {name: _argument(point, value) for name, value in bound.items()}
-        passed = {k: point.tensor(e) for k, e in enumerate(cotangents) if e is not None}
+        heads = {k: e for k, e in enumerate(cotangents) if e is not None}
+        passed = {k: np.asarray(point.tensor(head)) for k, head in heads.items()}
         passed = _copies(passed, library)
         for pattern in product((True, False), repeat=len(gradients)):
             needed = list(compress(gradients, pattern))

@@ -997,7 +997,9 @@ def results_of(outputs: Any) -> list[Array]:
         if not isinstance(value, Array) or value.kind != "float":
             raise NotRead(f"a result of forward that is {type(value).__name__}")
     if len(set(map(id, results))) < len(results):
-        raise Wrong("forward returns one tensor twice, whose gradients torch mixes up")
+        raise NotRead(
+            "forward returns one tensor twice, whose gradients torch mixes up"
+        )
     return results
 
 

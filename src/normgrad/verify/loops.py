@@ -286,7 +286,11 @@ def verify_loops(
                 return Verdict(NOT_READ, why=why)
         claims = [verdict.claim or name for name, verdict in verdicts.items()]
         claims += [f"if {words}" for words in trace.words if words.endswith(BEFORE)]
-        verdict = noted(trace, definitions, verdicts, ", ".join(claims), list(ALWAYS))
+        try:
+            claim = ", ".join(claims)
+            verdict = noted(trace, definitions, verdicts, claim, list(ALWAYS))
+        except NotImplementedError as reason:
+            return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
     if verdict and run and not zero:
         ran = of_loops(program, binding, outputs, trace.words)
         heads = {name: definitions.outputs[outputs[name].after] for name in outputs}

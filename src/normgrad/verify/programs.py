@@ -491,6 +491,9 @@ class _Claim:
         for name, marked in zip(claims, traced.marked, strict=False):
             if marked:
                 claim += f", for {name} marked as not differentiable"
+        for name, value in bound.items():
+            if name not in self.needed and _is_tensor(value):
+                claim += f", for {name} given"
         last = max(bound, key=self.names.index, default="")
         for name, value in traced.defaults.items():
             claim += f", for {name}={_in_short(value)}"
@@ -630,7 +633,7 @@ def _named(names, values, definitions):
 
 def _of_output(name, value, definitions, seconds):
     head = definitions.outputs[name]
-    shape = tuple(head.base.shape)
+    shape = tuple(head.base.shape) if isinstance(head, Indexed) else ()
     if not isinstance(value, Array):
         return Verdict(WRONG, why=f"{name} is {type(value).__name__}, no array")
     if value.kind != "float":
@@ -641,7 +644,7 @@ def _of_output(name, value, definitions, seconds):
         sizes = [size for size in value.shape if size != 1]
         kind = NOT_READ if sizes == list(shape) else WRONG
         return Verdict(kind, why=why)
-    stored = entry(value, head.indices)
+    stored = entry(value, getattr(head, "indices", ()))
     deadline = time.monotonic() + MORE * seconds
     verdict = compare(stored, head, definitions.defs, f"{name} = {head}", seconds)
     if verdict.kind == REFUTED:
