@@ -230,5 +230,5 @@ class Squares(torch.autograd.Function):
 
 
 def test_a_result_without_axes_has_its_gradient():
-    assert verify(SQUARES, run=True)
-    assert verify(SQUARES.replace("2 *", "3 *")).kind == REFUTED
+    assert verify_function(SQUARES, run=True)
+    assert verify_function(SQUARES.replace("2 *", "3 *")).kind == REFUTED
