@@ -54,6 +54,20 @@ def test_a_program_of_arrays_has_the_verdict_that_it_is_due(
     assert not set(said) & set(re.findall(r"\w+(?=\[)", str(verdict.counterexample)))
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (f"    return {' + '.join(['x'] * 2000)}\n", "line 4: too deep"),
+        ("    x = x * eps + 1\n" * 700 + "    return x\n", "too deep"),
+        ("    x = np.exp(x)\n" * 700 + "    return x\n", "too deep"),
+    ],
+)
+def test_what_is_too_deep_is_not_read(body, words):
+    text = LINES["numpy"] + "def f(x, eps):\n" + body
+    verdict = verify(text, NORMS["rms"], ("y",))
+    assert verdict.kind == NOT_READ and f"{words} to be followed" in str(verdict)
+
+
 def of_loops(text, definitions, outputs, said):
     function = of_source(text)["f"]
     binding = {}

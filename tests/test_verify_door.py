@@ -343,6 +343,21 @@ def loops(**changed):
     return verify(**options | changed)
 
 
+def product(name):
+    """An autograd Function of x times an argument of this name; its gradient is g, and the first is wrong."""
+    return f"""import torch
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, {name}):
+        ctx.save_for_backward(x, {name})
+        return x * {name}
+    @staticmethod
+    def backward(ctx, g):
+        x, a = ctx.saved_tensors
+        return a * a, 2 * a * x
+"""
+
+
 @pytest.mark.parametrize(("error", "_", "row"), list(claims("verify_refusals.txt")))
 def test_a_call_that_makes_no_sense_is_refused(error, _, row):
     call, _, words = row.partition(" | ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add, mul, sub
@@ -192,6 +193,8 @@ class Expressions(Walker):
                 return node.value
             case int(value):
                 return Index(Integer(value))
+            case float(value) if math.isinf(value):
+                raise NotRead("a number that float64 does not hold")
             case float(value):
                 return plain(sympify(repr(value), rational=True))
         raise NotRead(f"{node.value!r}: this kind of constant is not read")

@@ -39,6 +39,7 @@ from .interpreter import (
 )
 from .library import FLOATS
 from .text import module_of
+from .values import unfollowed
 
 
 @dataclass
@@ -149,8 +150,9 @@ def followed() -> Iterator[None]:
     except NotRead:
         raise
     except Exception as reason:
-        words = f"not followed: {type(reason).__name__}: {reason}"
-        raise NotRead(words) from reason
+        unread = NotRead(unfollowed(reason))
+        unread.line = getattr(reason, "line", None)
+        raise unread from reason
 
 
 def trace(

@@ -682,7 +682,9 @@ class Reader(Walker):
     def value_Constant(self, node, scope):
         """A number, text, flag or None."""
         match node.value:
-            case float(value) if math.isfinite(value):
+            case float(value) | int(value) if abs(value) > sys.float_info.max:
+                raise NotRead("a number that float64 does not hold")
+            case float(value):
                 return Scalar(Rational(repr(value)), "float")
             case None | int() | str():
                 return node.value

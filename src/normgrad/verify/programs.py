@@ -6,6 +6,7 @@ caller. The verdict prints which is which.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -63,7 +64,7 @@ from .functions import (
     trace,
 )
 from .text import check_seconds, check_type, value_of
-from .values import Misfit
+from .values import Misfit, unfollowed
 from .verdict import (
     MORE,
     NOT_READ,
@@ -96,6 +97,7 @@ GRADIENT = {
 }
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 SUMS = {i: rows, j: columns}
+OPTIONS = ("definitions", "outputs", "library", "name", "seconds", "run")
 WHERE = ", where "
 # at which a condition is looked into: most that are met by no input are so at 1 or 2
 SMALL = (1, 2, 3)
@@ -150,6 +152,11 @@ def _bound(names, needed, inputs, shared, definitions=None):
             value = value or inputs.get(name)
         if value is not None:
             bound[name] = value
+        elif name in (*OPTIONS, "program", "binding"):
+            raise ValueError(
+                f"{name}: is a parameter of the program and an argument of verify, "
+                "which cannot say what it is; needs another name in the program"
+            )
         elif name in needed:
             raise ValueError(
                 f"{name}: is not known by its name; say which tensor it is, as "
@@ -226,10 +233,9 @@ def verify_function(
         bound = _bound(claim.names, claim.needed, inputs, shared, definitions)
         unknown = set(inputs) - set(claim.names)
         if unknown and not shared:
-            options = "definitions, outputs, library, name, seconds, run"
             raise ValueError(
                 f"{min(unknown)}: is no parameter of the program, needs one of "
-                f"{', '.join(claim.names)}, or an option: {options}"
+                f"{', '.join(claim.names)}, or an option: {', '.join(OPTIONS)}"
             )
     except NotRead as reason:
         return refused(reason)
@@ -254,9 +260,12 @@ def verify_function(
 def _check_options(definitions, outputs, name, seconds):
     """TypeError or ValueError for an option of another type."""
     is_norm_itself = definitions is norm
-    forward = definitions[:1] if isinstance(definitions, tuple) else (definitions,)
-    types = (Norm, str, FunctionType, type, NoneType)
-    if is_norm_itself or len(forward) != 1 or not isinstance(forward[0], types):
+    if isinstance(definitions, tuple):
+        is_known = list(map(type, definitions)) == [str, str]
+    else:
+        types = (Norm, str, FunctionType, type, NoneType)
+        is_known = isinstance(definitions, types)
+    if is_norm_itself or not is_known:
         needs = "a norm as norm() makes one, a forward function, or (a text, its name)"
         raise TypeError(f"definitions: got {definitions!r}, needs {needs}")
     check_type("name", name, str)
@@ -300,9 +309,16 @@ class _Claim:
         Args:  inputs: what the caller said of parameters
         """
         forward, name = forward if isinstance(forward, tuple) else (forward, "")
-        claim = _Claim(forward, name, library_of(forward), run=run)
-        bound = _bound(claim.names, claim.needed, inputs, {})
-        traced = claim.trace(bound)
+        try:
+            claim = _Claim(forward, name, library_of(forward), run=run)
+            bound = _bound(claim.names, claim.needed, inputs, {})
+            traced = claim.trace(bound)
+        except NotRead as reason:
+            where = f", line {reason.line}" if reason.line else ""
+            raise NotRead(f"definitions{where}: {reason}") from None
+        except (TypeError, ValueError) as reason:
+            message = re.sub("^(program|name|library): ", "", str(reason))
+            raise type(reason)(f"definitions: {message}") from None
         if traced.noted.cut and claim.library == "torch" and not claim.is_class:
             raise NotRead(
                 "definitions: a forward through part of which torch passes no "
@@ -349,6 +365,8 @@ class _Claim:
             verdict = refused(reason)
         except (NotImplementedError, OutOfPatience, RangeError) as reason:
             return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
+        except RecursionError as reason:
+            return Verdict(NOT_READ, why=unfollowed(reason))
         why = ""
         if verdict.kind == REFUTED and self.free:
             why = no_tensor(", ".join(self.free))
@@ -600,6 +618,16 @@ def own(
     """
     defs, outputs, loss = Defs(), {}, S.Zero
     names = names_of(forward, inputs)
+    # for forward(ctx, x, g) beside backward(ctx, g): one symbol for both would prove a backward that returns g*g, where
+    # one g is the argument and the other the gradient
+    symbols = {str(LOSS), *names, *(_role(c) for c in cotangents.values())}
+    symbols |= {gradient_of(_role(a), names) for a in inputs.values() if _is_tensor(a)}
+    for name, value in inputs.items():
+        if _role(value) in symbols:
+            raise ValueError(
+                f"{name}: is the name of an argument of forward, and of a result or a "
+                "gradient; needs another name in the program"
+            )
     for name, value in zip(names, forward.outputs, strict=True):
         head = outputs[name] = _input_like(name, value).head
         indices = getattr(head, "indices", ())

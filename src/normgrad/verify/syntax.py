@@ -34,8 +34,8 @@ class Walker:
                 if read is None:
                     raise NotRead(f"the statement {type(node).__name__.lower()}")
                 read(node, names)
-            except NotRead as reason:
-                if reason.line is None:
+            except Exception as reason:
+                if getattr(reason, "line", None) is None:
                     reason.line = node.lineno
                 raise
 

@@ -235,3 +235,12 @@ def apply(function: Callable[..., Expr], *values: Number) -> Number:
     for arguments in zip(*[value.parts for value in values], strict=True):
         parts.append(nan if nan in arguments else known(sympify(function(*arguments))))
     return Number(tuple(parts), axes, merged(*values))
+
+
+def unfollowed(reason: Exception) -> str:
+    """Why a text is not read in whose reading something goes wrong."""
+    if isinstance(reason, RecursionError):
+        return "too deep to be followed"
+    if "determine truth value" in str(reason):
+        return "a branch on values, or on sizes, that is not decided"
+    return f"not followed: {type(reason).__name__}: {reason}"

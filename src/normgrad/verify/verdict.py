@@ -15,7 +15,7 @@ from ..symbolic.normal_form import as_powers, nf
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import NotProved, lettered, prove
 from ..symbolic.witness import Counterexample
-from .values import NotRead, Wrong
+from .values import NotRead, Wrong, unfollowed
 
 PROVED = "proved for every M and N"
 IF_ZERO = "proved if masked lanes hold 0"
@@ -182,6 +182,8 @@ def compare(
             counterexample=reason.counterexample,
             stored=stored,
         )
+    except RecursionError as reason:
+        return Verdict(NOT_READ, claim, why=unfollowed(reason))
     except (NotImplementedError, TypeError, ValueError) as reason:
         return Verdict(NOT_READ, claim, why=f"neither proved nor refuted: {reason}")
     return Verdict(PROVED, claim, stored=stored)
