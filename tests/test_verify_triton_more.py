@@ -1,13 +1,15 @@
 """What the reader of Triton says of hints, dtypes, branches and decorators, by verify_triton_more.txt."""
 
 import ast
+import importlib
 from pathlib import Path
 
 import pytest
 from verify_triton import edited_base
 
-from normgrad.verify import verify
+from normgrad.verify import norm, verify
 from normgrad.verify.__main__ import axes_of
+from normgrad.verify.calls import FUNCTIONS, HOMES, Calls, has_function
 
 SHORT = {"F": ("eps, B:", "eps, F, B:"), "T": ("eps, B:", "eps, F: tl.constexpr, B:")}
 
@@ -49,3 +51,18 @@ def test_a_program_has_the_verdict_that_it_is_due(kind, line, program, words):
     verdict = verify(*launch, kernel="kernel")
     assert verdict.kind.removesuffix(" for every M and N") == kind, f"{line}: {verdict}"
     assert words in str(verdict)
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_a_function_that_is_read_is_one_that_triton_has(home):
+    pytest.importorskip("triton")
+    module = importlib.import_module(home)
+    methods = [name[5:] for name in dir(Calls) if name.startswith("call_")]
+    names = [name for name in (*FUNCTIONS, *methods) if has_function(home, name)]
+    assert names
+    assert [name for name in names if not hasattr(module, name)] == []
+
+
+def test_a_binding_that_is_no_mapping_is_named():
+    with pytest.raises(TypeError, match="binding: got None, needs Mapping"):
+        verify(edited_base("forward", [], {})[0], None, "rows", norm())

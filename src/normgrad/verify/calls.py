@@ -34,6 +34,7 @@ from .domain import BRANCH, DIVISOR, NONNEGATIVE, POSITIVE
 from .expressions import Expressions, Function
 from .places import least
 from .source import OTHERS, is_jit
+from .syntax import has_marks
 from .values import (
     COLUMN,
     LANES,
@@ -73,10 +74,16 @@ DEFINED = {
     "rsqrt": POSITIVE,
     "log": POSITIVE,
 }
+LIBDEVICE = "abs cos div_rn exp fma log rsqrt sin sqrt sqrt_rn tanh".split()
+# {a module: those of its functions that are read, None where it has all of them but UNKNOWN}
 HOMES = {
-    "triton.language" + home
-    for home in ("", ".math", ".standard", ".extra.libdevice", ".extra.cuda.libdevice")
+    "triton.language": None,
+    "triton.language.math": {*LIBDEVICE, "fdiv"} - {"tanh"},
+    "triton.language.standard": "cdiv max sum zeros zeros_like sigmoid".split(),
+    "triton.language.extra.libdevice": LIBDEVICE,
+    "triton.language.extra.cuda.libdevice": LIBDEVICE,
 }
+UNKNOWN = ("tanh", "fabs", "number")
 # {a function of another home: what it is called in triton.language}
 AS_IN_TRITON = {
     "triton.cdiv": "cdiv",
@@ -87,10 +94,17 @@ AS_IN_TRITON = {
 EVICTION = ("evict_last", "evict_first")
 CACHE_LOAD = (".ca", ".cg", ".cv")
 CACHE_STORE = (".wb", ".cg", ".cs", ".wt")
+ROUNDINGS = ("rtne", "rtz")
 ORDERS = ("acquire", "release", "acq_rel", "relaxed")
 FOREIGN = {*FUNCTIONS, "program_id", "num_programs", "cdiv"}
 # what no package may be called whose functions are taken to be Triton's by their names
 ELSEWHERE = (*OTHERS, "triton", "builtins")
+
+
+def has_function(home: str, name: str) -> bool:
+    """Whether a module of Triton has a function that is read."""
+    names = HOMES[home]
+    return name not in UNKNOWN if names is None else name in names
 
 
 def _larger(a, b, x, y):
@@ -119,6 +133,9 @@ class Calls(Expressions):
         if name not in local and name in self.launch.meanings:
             return self._meaning(name, *self.arguments(node, local))
         target = self.evaluate(node.func, local)
+        if getattr(target, "bound", ()) and isinstance(node.func.value, ast.Name):
+            if self.is_fixed(node.func.value, local):
+                raise uncompiled(f"{ast.unparse(node.func)} of a tl.constexpr")
         args, named = self.arguments(node, local)
         self.passed = [False] * len(args), {}
         if len(args) == len(node.args):
@@ -145,10 +162,11 @@ class Calls(Expressions):
         )
         if any(not is_jit(node) for node in wrappers):
             raise NotRead(f"a call of {name}, which has other decorators than jit")
-        if function.node.args.vararg or any(
+        if has_marks(function.node.args) or any(
             "noinline" in ast.unparse(n) for n in wrappers
         ):
-            raise NotRead(f"a call of {name}, which has noinline or * in its header")
+            why = "which has noinline, or * or / in its header"
+            raise NotRead(f"a call of {name}, {why}")
         if not wrappers:
             raise uncompiled(f"{name} is called, which is no triton.jit function")
 
@@ -168,6 +186,8 @@ class Calls(Expressions):
             if path.partition(".")[0] in ELSEWHERE or name not in FOREIGN:
                 raise NotRead(f"{path}: this function is not read")
             self.assumed[f"{path} is what triton.language calls {name}"] = None
+        if home in HOMES and not has_function(home, name):
+            raise NotRead(f"{path}: this function is not read, or Triton has none")
         if name in FUNCTIONS:
             if named or len(args) != 1:
                 raise NotRead(f"{name}: its arguments are not read")
@@ -200,6 +220,7 @@ class Calls(Expressions):
         """A cast: between floats it changes digits only; whatever makes an integer of a number is refused."""
         if bitcast is not False:
             raise NotRead("a bitcast")
+        self._check_words(ROUNDINGS, fp_downcast_rounding)
         match dtype, value:
             case Dtype("float"), _:
                 return replace(self.number(value), integer=False)
@@ -231,12 +252,16 @@ class Calls(Expressions):
         """
         if not isinstance(value, Index | Pointer):
             raise NotRead("a hint on what are no integers; leave the hint out")
+        sizes = values if isinstance(values, tuple) else (values,)
+        whole = all(isinstance(size, Index) for size in sizes)
+        if not whole or not self._knows("values", 1):
+            raise NotRead("a hint that is no whole number in the text or constexpr")
         self.told[f"what line {self.line} promises to the compiler"] = None
         return value
 
     call_max_contiguous = call_multiple_of
 
-    def call_static_assert(self, condition, message=None):
+    def call_device_assert(self, condition, message=None):
         """Nothing is stored where the condition does not hold, which the claim says."""
         holds = None
         with suppress(NotRead):
@@ -244,7 +269,18 @@ class Calls(Expressions):
         if not holds:
             self.told[f"what line {self.line} asserts"] = None
 
-    call_device_assert = call_assume = call_static_assert
+    call_assume = call_device_assert
+
+    def call_static_assert(self, condition, message=None):
+        """Nothing is compiled where the condition does not hold, or is known only while the kernel runs."""
+        if not self._knows("condition", 0):
+            raise NotRead("a static_assert of what only a kernel's run knows")
+        self.call_device_assert(condition)
+
+    def _knows(self, name, position):
+        """Whether Triton knows an argument of the call that is read while it compiles."""
+        known, options = self.passed
+        return options.get(name, all(known[position : position + 1]))
 
     def call_debug_barrier(self):
         """Nothing."""
@@ -331,6 +367,7 @@ class Calls(Expressions):
 
     def call_zeros(self, shape, dtype):
         """A tile of zeros; one of integers counts."""
+        self._check_shape(shape)
         integer = dtype == Dtype("integer")
         if not integer:
             self.floats(dtype)
@@ -339,11 +376,18 @@ class Calls(Expressions):
 
     def call_full(self, shape, value, dtype):
         """A tile of one number."""
+        self._check_shape(shape)
         self.floats(dtype)
         number = self.number(value)
         if number.axes:
             raise NotRead("a tile filled with a tile")
         return replace(number, axes=self.axes(shape), integer=False)
+
+    @staticmethod
+    def _check_shape(shape):
+        """Refuses a size that is no tuple, as (B) is none."""
+        if not isinstance(shape, tuple):
+            raise uncompiled("a shape that is no tuple or list; write (B,)")
 
     def call_zeros_like(self, input):
         """A tile of zeros."""
@@ -492,6 +536,8 @@ class Calls(Expressions):
 
     def call_fdiv(self, x, y, ieee_rounding=False):
         """x / y."""
+        if any(isinstance(e, Index) or getattr(e, "integer", False) for e in (x, y)):
+            raise NotRead("a division function of an integer; cast it, or write /")
         return self.sums.operate("Div", self.number(x), self.number(y))
 
     call_div_rn = call_fdiv
@@ -511,7 +557,7 @@ class Calls(Expressions):
     ):
         """What is in memory; a masked lane holds `other`."""
         no_mask = mask is None
-        mask = self.mask(pointer, mask, boundary_check)
+        mask = self.mask(pointer, mask, boundary_check, padding_option)
         self._check_words(EVICTION, eviction_policy)
         self._check_words(CACHE_LOAD, cache_modifier)
         if other is not None and (no_mask or pointer.edges):
@@ -529,7 +575,7 @@ class Calls(Expressions):
         self.memory.line = self.line
         return self.memory.load(pointer, mask, other)
 
-    def mask(self, pointer, mask, boundary_check) -> Mask:
+    def mask(self, pointer, mask, boundary_check, padding="") -> Mask:
         """The mask of an access."""
         if not isinstance(pointer, Pointer):
             strides = set()
@@ -544,12 +590,16 @@ class Calls(Expressions):
             checks = boundary_check or ()
             checks = checks if isinstance(checks, tuple) else (checks,)
             numbers = [self.whole_number(axis) for axis in checks]
+            if len(set(numbers)) < len(numbers):
+                raise uncompiled("boundary_check of an axis twice")
             if not set(numbers) <= set(range(len(pointer.edges))):
                 raise NotRead("boundary_check of an axis that the block has not")
             checked = [pointer.edges[number] for number in numbers]
             return Mask(frozenset(checked), pointer.offset.axes)
-        if boundary_check not in ((), None):
-            raise uncompiled("boundary_check of what is no block pointer")
+        if boundary_check not in ((), None) or padding:
+            raise uncompiled(
+                "boundary_check or padding_option of what is no block pointer"
+            )
         if mask is None or mask is True:
             return Mask(frozenset())
         if isinstance(mask, Index | Number):

@@ -105,12 +105,15 @@ class Decorators:
 
     def _arguments(self, node, names):
         """{argument: its expression} of a call."""
-        given = dict(zip(names, node.args, strict=False))
+        pairs = list(zip(names, node.args, strict=False))
         for keyword in node.keywords:
             if keyword.arg is None:
-                given |= self._pairs(keyword.value, "arguments by **")
+                pairs += self._pairs(keyword.value, "arguments by **")
             else:
-                given[keyword.arg] = keyword.value
+                pairs.append((keyword.arg, keyword.value))
+        given = dict(pairs)
+        if len(given) < len(pairs) or len(node.args) > len(names):
+            raise NotRead(f"{ast.unparse(node.func)} with an argument too many")
         for name, value in given.items():
             absent = isinstance(value, ast.Constant) and value.value is None
             if name not in names or name in FOREIGN and not absent:

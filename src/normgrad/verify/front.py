@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import api, loops, programs
+from .definitions import Norm
 from .verdict import Verdict
 
 
@@ -25,6 +26,7 @@ def verify(program: Any, *described: Any, **options: Any) -> Verdict:
     Raises:   what these raise: ValueError for what is not known by its name, TypeError for what is not a program
     """
     kernel = "binding" in options or described and isinstance(described[0], Mapping)
+    kernel = kernel or len(described) > 2 and isinstance(described[2], Norm)
     if not kernel:
         return programs.verify_function(program, *described, **options)
     launched = "grid" in options or len(described) > 2

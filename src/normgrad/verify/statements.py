@@ -23,7 +23,7 @@ from .decorators import (
 from .expressions import RUNTIME, UNSEEN, Function, Given, Unbound
 from .source import is_jit
 from .sums import has_marker, marker_of
-from .syntax import bound_arguments, defaults_of, positional
+from .syntax import bound_arguments, defaults_of, has_marks, positional
 from .values import Dtype, Index, Mask, NotRead, Number, Pointer, Wrong, uncompiled
 
 SPEED = {
@@ -34,7 +34,7 @@ SPEED = {
     "warp_specialize",
 }
 RANGES = ("builtins.range", "triton.language.range", "triton.language.static_range")
-DEEPEST, LONGEST = 20, 64
+LONGEST = 64
 # {an annotation that changes nothing: what is bound to such an argument}
 ANNOTATIONS = {
     **dict.fromkeys(("tensor", "Tensor"), object),
@@ -50,11 +50,21 @@ class Reader(Calls):
 
     def __init__(self, source, launch, fill=nan):
         super().__init__(source, launch, fill)
-        self.depth, self.inner = 0, 0
+        self.callers, self.inner = (), 0
 
     def check_binding(self, kernel: str) -> None:
-        """ValueError where the binding names what is no argument, and no constant that was read."""
-        names, _ = parameters(self.source.function(kernel))
+        """ValueError where the binding names what is no argument or constant, or gives text to a pointer or number."""
+        function = self.source.function(kernel)
+        names, _ = parameters(function)
+        for node in function.args.args:
+            text = self.launch.arguments.get(node.arg)
+            if not isinstance(text, str) or not isinstance(
+                self.argument(node.arg), Given
+            ):
+                continue
+            if not node.annotation or "constexpr" not in ast.unparse(node.annotation):
+                needs = f'needs T("{text}"), a number or a word for a size'
+                raise ValueError(f"{node.arg}: got the text {text!r}, {needs}")
         for name, bound in self.launch.arguments.items():
             early = not self.line and name.isupper() and not isinstance(bound, T)
             if name not in {*names, *self.constants} and not early:
@@ -123,6 +133,11 @@ class Reader(Calls):
             if tuner.runs is not None and tuner.runs < 2:
                 continue
             kind = NotRead if tuner.runs is None else Wrong
+            for name in tuner.reset + tuner.restored:
+                if not isinstance(self.launch.arguments.get(name), T):
+                    reason = NotRead(f"autotune resets {name}, which is no pointer")
+                    reason.line = tuner.line
+                    raise reason
             for name, bound in self.launch.arguments.items():
                 stores = self.memory.stores.get(name, ())
                 added = any(store.atomic for store in stores)
@@ -148,12 +163,11 @@ class Reader(Calls):
         names, defaults = parameters(function)
         self.decorators = Decorators(self.source, kernel, self.launch.meanings)
         given = self._settings(kernel, names)
-        arguments = [*function.args.posonlyargs, *function.args.args]
-        for node in (*arguments, *function.args.kwonlyargs):
+        for node in function.args.args:
             if node.annotation and "constexpr" in ast.unparse(node.annotation):
                 self.constexprs.add(node.arg)
         local = {name: self.argument(name, defaults.get(name), given) for name in names}
-        for node in (*arguments, *function.args.kwonlyargs):
+        for node in function.args.args:
             check_annotation(node, local[node.arg])
         self.fixed = set(self.constexprs)
         self.returned(guarded_rest(function.body), local)
@@ -163,10 +177,11 @@ class Reader(Calls):
 
     def inlined(self, function: Function, args, named):
         """What a function returns."""
-        if self.depth == DEEPEST:
-            raise NotRead("functions that call each other without end")
-        line, before = self.line, (self.source, self.depth, self.inner, self.fixed)
-        self.source, self.depth, self.inner = function.source, self.depth + 1, 0
+        if function.node in self.callers:
+            raise NotRead(f"{function.node.name} calls itself")
+        line, before = self.line, (self.source, self.callers, self.inner, self.fixed)
+        self.source, self.inner = function.source, 0
+        self.callers = (*self.callers, function.node)
         arguments = function.node.args
         fixed = dict.fromkeys(defaults_of(arguments), True)
         fixed = bound_arguments(arguments, *self.passed, fixed)
@@ -177,7 +192,7 @@ class Reader(Calls):
             local = bound_arguments(function.node.args, args, named, defaults)
             value = self.returned(guarded_rest(function.node.body), local)
         finally:
-            self.source, self.depth, self.inner, self.fixed = before
+            self.source, self.callers, self.inner, self.fixed = before
         self.line = line
         return value
 
@@ -188,7 +203,7 @@ class Reader(Calls):
         condition = None
         with suppress(NotRead):
             condition = self.evaluate(node.test, local)
-        self.call_static_assert(condition)
+        self.call_device_assert(condition)
 
     def read_Expr(self, node, local):
         """A call, or a docstring; refuses a pointer that is worked out and not kept.
@@ -513,10 +528,9 @@ def guarded_rest(body: list[ast.stmt]) -> list[ast.stmt]:
 def parameters(function: ast.FunctionDef) -> tuple[list[str], dict[str, ast.expr]]:
     """(the names of a function's parameters, {name: its default})."""
     args = function.args
-    if args.vararg or args.kwarg:
-        raise NotRead(f"{function.name} takes any number of arguments")
-    named = [a.arg for a in args.kwonlyargs]
-    return positional(args) + named, defaults_of(args)
+    if args.kwarg or has_marks(args):
+        raise NotRead(f"{function.name} has * or / in its header")
+    return positional(args), defaults_of(args)
 
 
 def check_annotation(node: ast.arg, value: object) -> None:

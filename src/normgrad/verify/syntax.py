@@ -154,6 +154,11 @@ def positional(arguments: ast.arguments) -> list[str]:
     return [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
 
 
+def has_marks(arguments: ast.arguments) -> bool:
+    """Whether there is * or / in a header, which Triton does not compile."""
+    return bool(arguments.vararg or arguments.posonlyargs or arguments.kwonlyargs)
+
+
 def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
     """{parameter: its default, as it is written}."""
     pairs = zip(positional(arguments)[::-1], arguments.defaults[::-1], strict=False)
