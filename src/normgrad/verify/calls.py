@@ -598,7 +598,7 @@ class Calls(Expressions):
             return Mask(frozenset(checked), pointer.offset.axes)
         if boundary_check not in ((), None) or padding:
             raise uncompiled(
-                "boundary_check or padding_option of what is no block pointer"
+                "padding_option or boundary_check of what is no block pointer"
             )
         if mask is None or mask is True:
             return Mask(frozenset())

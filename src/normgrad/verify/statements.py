@@ -529,7 +529,7 @@ def parameters(function: ast.FunctionDef) -> tuple[list[str], dict[str, ast.expr
     """(the names of a function's parameters, {name: its default})."""
     args = function.args
     if args.kwarg or has_marks(args):
-        raise NotRead(f"{function.name} has * or / in its header")
+        raise NotRead(f"{function.name} takes any number of arguments, or has * or /")
     return positional(args), defaults_of(args)
 
 
