@@ -136,8 +136,8 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     reader = Reader(source, launch, fill)
     memory = reader.memory
     try:
-        reader.check_binding(kernel)
         launch.check_strides(parameters(source.function(kernel))[0])
+        reader.check_binding(kernel)
         with followed():
             held = reader.read(kernel)
         reader.check_binding(kernel)
