@@ -135,11 +135,10 @@ def other_kernels():
 
 
 def compiled(text):
-    """The text of a kernel that lacks its decorator, and what is said of its blocks."""
+    """The text of a kernel that lacks what is said of its blocks."""
     lines = []
     for line in text.splitlines():
         if line.startswith("def "):
-            lines.append("@triton.jit")
             line = re.sub(r"\b(BLOCK|ROWS)(?=[,)])", r"\1: tl.constexpr", line)
         lines.append(line)
     return "\n".join(["import triton", *lines])
