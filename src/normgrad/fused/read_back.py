@@ -17,7 +17,7 @@ from .layer import COLUMN, LETTERS, TILE, Layer, NotFused, entry
 from .program import Program
 
 # Functions of the package that are taken for what their names say.
-HELPERS = {"cast(value, DTYPE)": "value", "tanh(x)": "tl.tanh(x)"}
+HELPERS = {"cast(value, DTYPE)": "value", "tanh(x)": "tl.extra.libdevice.tanh(x)"}
 
 
 def prove_independence(layer: Layer) -> dict[str, Proof]:

@@ -17,15 +17,15 @@ OFFERED = (
     "normgrad.checks", "normgrad.checks.finite_difference", "normgrad.checks.tolerance", "normgrad.checks.cases",
     "normgrad.symbolic",
     *(f"normgrad.symbolic.{name}" for name in (
-        "admission calculus chains codegen conditions definitions elementary "
+        "admission calculus chains codegen conditions definitions domains elementary "
         "measured normal_form notation opaque open_sets patience proof registry render signs steps symbols trace "
         "witness written".split()
     )),
     "normgrad.verify",
     *(f"normgrad.verify.{name}" for name in (
-        "api arrays binding calls definitions difference domain expressions front functions genuine interpreter "
-        "library loops memory over_rows places programs python_source source statements sums syntax values "
-        "verdict welford".split()
+        "api arrays binding calls confront decorators definitions difference domain expressions front functions "
+        "genuine interpreter library loops memory over_rows places point programs python_source source statements sums "
+        "syntax text values verdict welford".split()
     )),
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in "claim folding names reasons typed verbs verdict".split()),
