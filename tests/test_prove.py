@@ -110,8 +110,17 @@ def page(*cells):
 
 
 @pytest.fixture(scope="module")
-def space():
-    return page(SETUP, DERIVATIONS, RESULTS)
+def read_page():
+    """The names of a page, and their spellings, without those of pages that other tests read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(normgrad.prove.names, "SPELLINGS", set())
+        return page(SETUP, DERIVATIONS, RESULTS), normgrad.prove.names.SPELLINGS
+
+
+@pytest.fixture
+def space(read_page, monkeypatch):
+    monkeypatch.setattr(normgrad.prove.names, "SPELLINGS", set(read_page[1]))
+    return read_page[0]
 
 
 def answer(source, space):
@@ -326,6 +335,22 @@ s = define("s", sqrt(Sum(q[r]**2, (r, 1, N)) / N))
 prove(s * diff(s, x[j]), q[j] / N)
 """
     assert run("from sympy import *\nfrom normgrad.prove import *" + cell, {})
+
+
+def test_a_cell_runs_again_where_a_name_has_its_sums_letter():
+    """The derivative's sum has another letter the second time; slope is one name, and no second formula of it."""
+    cell = """
+N, j, k, r = symbols("N j k r", integer=True, positive=True)
+x = symbols("x", cls=IndexedBase, shape=(N,), real=True)
+v = define("v", Sum(x[r]**2, (r, 1, N)))
+slope = define("slope", j, diff(v, x[j]) + v)
+"""
+    space = page("from sympy import *\nfrom normgrad.prove import *" + cell)
+    first = run("twice = define('twice', j, 2 * slope[j])\nslope.label", space)
+    run("r = define('r', k, x[k])", space)
+    second = run(f"{cell}\nslope.label", space)
+    assert first.formula != second.formula and first == second
+    assert run("prove(twice[k], 2 * slope[k])", space)
 
 
 # -- SymPy stays alive

@@ -2,7 +2,7 @@
 
 A defined scalar is a `Symbol`, a defined tensor an `IndexedBase`. `expand`, `factor` and `simplify` take a name for an
 atom; `diff` goes through its formula by the chain rule; `subs` puts the formula in where it has to. Two names with one
-spelling and two formulas are two names.
+spelling and two formulas are two names; the letters of sums do not tell formulas apart.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Name(Symbol):
            typed: the formula as the reader typed it; shape: the sizes that the indices run to; assumptions: SymPy's
     """
 
-    __slots__ = ("formula", "indices", "typed", "shape", "inputs", "kind")
+    __slots__ = ("formula", "unlettered", "indices", "typed", "shape", "inputs", "kind")
 
     def __new__(cls, name, formula, indices=(), typed=None, shape=(), **assumptions):  # noqa: D102
         self = Symbol.__xnew__(cls, name, **assumptions)
@@ -45,6 +45,8 @@ class Name(Symbol):
         self.indices, self.shape = Tuple(*indices), Tuple(*shape)
         self.typed = formula if typed is None else typed
         self.inputs = formula.free_symbols - set(indices)
+        # the letters of derived sums depend on the names that the page has by then
+        self.unlettered = formula.as_dummy()
         return self
 
     def __reduce__(self):
@@ -52,7 +54,7 @@ class Name(Symbol):
         return partial(Name, **self.kind), state
 
     def _hashable_content(self):
-        own = (self.formula, self.indices, self.shape)
+        own = (self.unlettered, self.indices, self.shape)
         return (*Symbol._hashable_content(self), *own)
 
     @property
