@@ -1,9 +1,12 @@
-"""What the reader of Triton says of decorators, defaults, flags and what does not compile, by a table."""
+"""What the reader of Triton says of a kernel's text, decorators, defaults and flags, by verify_triton_claims.txt."""
+
+import importlib
 
 import pytest
-from verify_triton import ERROR, programs
+from verify_triton import ERROR, edited_base, programs
 
-from normgrad.verify import verify
+from normgrad.verify import norm, verify
+from normgrad.verify.calls import FUNCTIONS, HOMES, Calls, has_function
 
 PROGRAMS = list(programs())
 
@@ -22,3 +25,18 @@ def test_a_program_has_the_verdict_that_it_is_due(kind, program, words):
     assert verdict.kind.removesuffix(" for every M and N") == kind, verdict
     assert words in str(verdict)
     assert "rms[" not in str(verdict.counterexample)
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_a_function_that_is_read_is_one_that_triton_has(home):
+    pytest.importorskip("triton")
+    module = importlib.import_module(home)
+    methods = [name[5:] for name in dir(Calls) if name.startswith("call_")]
+    names = [name for name in (*FUNCTIONS, *methods) if has_function(home, name)]
+    assert names
+    assert [name for name in names if not hasattr(module, name)] == []
+
+
+def test_a_binding_that_is_no_mapping_is_named():
+    with pytest.raises(TypeError, match="binding: got None, needs Mapping"):
+        verify(edited_base("forward", [], {})[0], None, "rows", norm())

@@ -3,6 +3,8 @@
 from tables import claims, lines, parts, value
 from verify_kernels import HEAD, KERNELS
 
+from normgrad.verify.__main__ import axes_of
+
 ERROR = "error"  # the kind of a program that raises
 FORWARD = """
 @triton.jit
@@ -69,5 +71,8 @@ def programs():
     for verdict, kind, line in claims("verify_triton_claims.txt"):
         about, edits, words = parts(line)
         base, _, bound = about.partition(", ")
-        program = edited_base(base, edits, value(f"dict({bound})"))
-        yield verdict, kind, line, program, lines(words)
+        change = value(f"dict({bound})")
+        axes = change.pop("grid", None)
+        text, binding, grid, definitions = edited_base(base, edits, change)
+        grid = axes_of(axes) if axes else grid
+        yield verdict, kind, line, (text, binding, grid, definitions), lines(words)
