@@ -9,32 +9,25 @@ from dataclasses import dataclass, replace
 from operator import mul
 
 from sympy import (
-    Abs,
     Heaviside,
     Max,
     Min,
     S,
-    cos,
-    exp,
     expand,
-    log,
     nan,
     oo,
-    sin,
-    sqrt,
-    tanh,
 )
 
-from ..symbolic.elementary import sigmoid
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, i, j
-from .domain import BRANCH, DIVISOR, NONNEGATIVE, POSITIVE
+from .domain import BRANCH
 from .expressions import Expressions, Function
 from .places import least
 from .source import OTHERS, is_jit
 from .syntax import has_marks
+from .tables.elementary import DIVISOR, functions
 from .values import (
     COLUMN,
     LANES,
@@ -55,35 +48,16 @@ from .values import (
     uncompiled,
 )
 
-FUNCTIONS = {
-    "sqrt": sqrt,
-    "sqrt_rn": sqrt,
-    "rsqrt": lambda a: 1 / sqrt(a),
-    "exp": exp,
-    "log": log,
-    "sin": sin,
-    "cos": cos,
-    "abs": Abs,
-    "fabs": Abs,
-    "tanh": tanh,
-    "sigmoid": sigmoid,
-}
-DEFINED = {
-    "sqrt": NONNEGATIVE,
-    "sqrt_rn": NONNEGATIVE,
-    "rsqrt": POSITIVE,
-    "log": POSITIVE,
-}
-LIBDEVICE = "abs cos div_rn exp fma log rsqrt sin sqrt sqrt_rn tanh".split()
-# {a module: those of its functions that are read, None where it has all of them but UNKNOWN}
+FUNCTIONS = functions("language", "libdevice", "helpers")
+LIBDEVICE = ("div_rn", "fma")
+# {a module: which other functions of it are read, None where it has all of them but `number`}
 HOMES = {
     "triton.language": None,
-    "triton.language.math": {*LIBDEVICE, "fdiv"} - {"tanh"},
-    "triton.language.standard": "cdiv max sum zeros zeros_like sigmoid".split(),
+    "triton.language.math": (*LIBDEVICE, "fdiv"),
+    "triton.language.standard": "cdiv max sum zeros zeros_like".split(),
     "triton.language.extra.libdevice": LIBDEVICE,
     "triton.language.extra.cuda.libdevice": LIBDEVICE,
 }
-UNKNOWN = ("tanh", "fabs", "number")
 # {a function of another home: what it is called in triton.language}
 AS_IN_TRITON = {
     "triton.cdiv": "cdiv",
@@ -103,8 +77,10 @@ ELSEWHERE = (*OTHERS, "triton", "builtins")
 
 def has_function(home: str, name: str) -> bool:
     """Whether a module of Triton has a function that is read."""
+    if name in FUNCTIONS:
+        return name in functions(home.rpartition(".")[2])
     names = HOMES[home]
-    return name not in UNKNOWN if names is None else name in names
+    return name != "number" if names is None else name in names
 
 
 def _larger(a, b, x, y):
@@ -188,15 +164,16 @@ class Calls(Expressions):
             self.assumed[f"{path} is what triton.language calls {name}"] = None
         if home in HOMES and not has_function(home, name):
             raise NotRead(f"{path}: this function is not read, or Triton has none")
-        if name in FUNCTIONS:
+        row = FUNCTIONS.get(name)
+        if row:
             if named or len(args) != 1:
                 raise NotRead(f"{name}: its arguments are not read")
             value = self.number(args[0])
-            if value.integer and FUNCTIONS[name] is not Abs:
+            if value.integer and not row.whole:
                 raise NotRead(f"{name} of an integer, which Triton refuses; cast it")
-            if name in DEFINED:
-                self.sums.needs(value, DEFINED[name])
-            return apply(FUNCTIONS[name], value)
+            if row.needs:
+                self.sums.needs(value, row.needs)
+            return apply(row.f, value)
         method = getattr(self, f"call_{name}", None)
         if method is None:
             raise NotRead(f"{path}: this function is not read")

@@ -11,15 +11,10 @@ from ..symbolic.open_sets import is_zero_on_an_open_set
 from ..symbolic.patience import OutOfPatience
 from ..symbolic.proof import lettered
 from .definitions import Norm
+from .tables.elementary import DIVISOR
 
-DIVISOR = "not 0"  # of a division: it is said in the claim
-BRANCH = (
-    "other than 0"  # where a kernel stores something else: the definitions divide by it
-)
-POSITIVE, NONNEGATIVE = (
-    "greater than 0",
-    "at least 0",
-)  # of a root that the definitions take
+# where a kernel stores something else: the definitions divide by it
+BRANCH = "other than 0"
 
 
 def conditions(

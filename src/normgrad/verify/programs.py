@@ -54,7 +54,7 @@ from .definitions import (
     rows,
 )
 from .difference import field_terms
-from .domain import POSITIVE, defined
+from .domain import defined
 from .functions import (
     Input,
     Trace,
@@ -63,6 +63,7 @@ from .functions import (
     parameters_of,
     trace,
 )
+from .tables.elementary import POSITIVE
 from .text import check_seconds, check_type, value_of
 from .values import Misfit, unfollowed
 from .verdict import (

@@ -15,8 +15,8 @@ from ..symbolic.normal_form import nf
 from ..symbolic.notation import total
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, i, j
-from .domain import DIVISOR, NONNEGATIVE, POSITIVE
 from .places import Places
+from .tables.elementary import DIVISOR, NONNEGATIVE, POSITIVE
 from .values import (
     COLUMN,
     INSIDE,

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-import sympy
 from sympy import Expr, I, Rational, nan, oo, zoo
 
 from ..prove.typed import OPERATORS
-from ..symbolic.elementary import sigmoid
 from ..symbolic.symbols import i, j
+from .tables.elementary import functions
 
 LONGEST = 1000  # the characters of a text
 SHOWN = 60  # of them in a message
@@ -41,12 +40,7 @@ def power(base: Expr, exponent: Expr) -> Expr:
 
 
 OPERATIONS = OPERATORS | {ast.Pow: power}
-FUNCTIONS = {
-    "sqrt": lambda a: sympy.sqrt(a),
-    "rsqrt": lambda a: 1 / sympy.sqrt(a),
-    "sigmoid": sigmoid,
-    **{name: getattr(sympy, name) for name in "exp log sin cos tanh Abs".split()},
-}
+FUNCTIONS = {name: row.f for name, row in functions("texts").items()}
 # how an entry may be written besides x[i, j]: {its letters: the index of an array}
 AS_COLUMN = {(i,): ":, None", (j,): "None, :"}
 

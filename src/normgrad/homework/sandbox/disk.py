@@ -25,7 +25,7 @@ OFFERED = (
     *(f"normgrad.verify.{name}" for name in (
         "api arrays binding calls confront decorators definitions difference domain expressions front functions "
         "genuine interpreter library loops memory over_rows places point programs python_source source statements sums "
-        "syntax text values verdict welford".split()
+        "syntax tables tables.elementary text values verdict welford".split()
     )),
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in "claim folding names reasons typed verbs verdict".split()),
