@@ -126,8 +126,8 @@ def test_loops_that_are_not_what_was_read_are_not_proved(row, monkeypatch):
     kernel = of_source(text)["kernel"]
     changed, _, words = row.partition(" -- ")
     program = of_source(edited(text, edits(changed), "program"))["kernel"]
-    read = loops.LoopReader.admit
-    monkeypatch.setattr(loops.LoopReader, "admit", admit)
+    read = loops.Compiled.__call__
+    monkeypatch.setattr(loops.Compiled, "__call__", admit)
     verdict = verify(program, BINDING, RMS)
     refuted(verdict, words)
     assert verify(program, BINDING, RMS, run=False).kind == PROVED

@@ -20,8 +20,8 @@ from .binding import (
 from .definitions import LETTERS, Norm, no_tensor
 from .domain import conditions
 from .functions import followed
+from .kernel import Kernel, parameters
 from .source import Source, source_of
-from .statements import Reader, parameters
 from .text import check_seconds, check_type
 from .values import UNCOMPILED, Flag, NotRead, Unknown
 from .verdict import (
@@ -133,15 +133,15 @@ def _worse(flag, first, second):
 
 def _read(source: Source, kernel, launch, definitions, seconds, fill):
     """The verdict, if masked lanes without `other` hold `fill`; None where that decides."""
-    reader = Reader(source, launch, fill)
-    memory = reader.memory
+    reader = Kernel(source, launch, fill)
+    memory = reader.tiles.memory
     try:
         launch.check_strides(parameters(source.function(kernel))[0])
         reader.check_binding(kernel)
         with followed():
             held = reader.read(kernel)
         reader.check_binding(kernel)
-        names = _largest(reader.largest, definitions)
+        names = _largest(reader.tiles.largest, definitions)
     except NotRead as reason:
         if isinstance(reason, Flag):
             raise
@@ -151,32 +151,32 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         return None
     verdicts = {name: refused(reason) for name, reason in memory.faults.items()}
     if "" in verdicts:
-        words = (*reader.assumed, *_promised(reader, launch), *ALWAYS)
+        words = (*reader.tiles.assumed, *_promised(reader, launch), *ALWAYS)
         line = verdicts[""].line or reader.line or None
         return _sure(replace(verdicts[""], line=line, assumptions=words), reader)
     for name, stored in held.items():
         stored = stored.xreplace(names)
         bound = launch.arguments[name]
         verdict = compared(name, bound, stored, definitions, seconds)
-        verdicts[name] = _without_choice(verdict, stored, reader.unbound)
+        verdicts[name] = _without_choice(verdict, stored, reader.tiles.unbound)
     with limited(seconds):
-        where, more = conditions(reader.sums.conditions(), definitions)
-    words = [words for words in reader.assumed if words.endswith(BEFORE)]
+        where, more = conditions(reader.tiles.sums.conditions(), definitions)
+    words = [words for words in reader.tiles.assumed if words.endswith(BEFORE)]
     for axis, number in enumerate(launch.grid):
         if axis not in launch.axes:
             number = launch.number(axis)
             words.append(f"no other program of axis {axis} than {number} writes them")
     claims = [verdict.claim or name for name, verdict in verdicts.items()]
-    if reader.told:
-        claims.append(f"for {', '.join(reader.told)}")
+    if reader.tiles.told:
+        claims.append(f"for {', '.join(reader.tiles.told)}")
     words += reader.decorators.granted
     claims += [f"if {text}" for text in words] + [f"where {text}" for text in where]
-    assumptions = [*reader.assumed, *where, *_promised(reader, launch), *ALWAYS]
+    assumptions = [*reader.tiles.assumed, *where, *_promised(reader, launch), *ALWAYS]
     if fill is not nan:
         lines = ", ".join(map(str, sorted(memory.filled)))
         assumptions.insert(0, f"{FILLED} (lines {lines}); Triton leaves it open")
     for name, verdict in verdicts.items():
-        last = reader.rests_on.get(name, 0)
+        last = reader.tiles.rests_on.get(name, 0)
         needed = [text for position, text in more.items() if position < last]
         if verdict and needed:
             why = f"it is the definition only where {' and '.join(needed)}"
@@ -194,15 +194,15 @@ def _sure(verdict, reader):
     """
     if verdict.kind not in (WRONG, REFUTED):
         return verdict
-    grid = enumerate(reader.launch.grid)
+    grid = enumerate(reader.tiles.launch.grid)
     fixed = [(axis, number) for axis, number in grid if type(number) is int]
-    fixed = [pair for pair in fixed if pair[0] in reader.asked]
+    fixed = [pair for pair in fixed if pair[0] in reader.tiles.asked]
     if fixed and not verdict.why.startswith(UNCOMPILED):
         axis, number = fixed[0]
         why = f"grid: axis {axis} is the number {number} of the one program that is looked at, and no count; "
         why += f"with it the kernel is {verdict.kind}"
-    elif reader.guessed:
-        words = ", ".join(reader.guessed)
+    elif reader.tiles.guessed:
+        words = ", ".join(reader.tiles.guessed)
         why = f"{verdict.kind} for {words}, which the binding does not say; bind it"
     else:
         return verdict
@@ -281,5 +281,5 @@ def _promised(reader, launch):
             words += f" of {kind[1]}"
         yield f"axis {axis} of the grid: {words}"
     yield "; ".join(f"{name} is {bound}" for name, bound in launch.arguments.items())
-    if reader.unbound:
-        yield f"{', '.join(sorted(reader.unbound))}: any integers of at least 1"
+    if reader.tiles.unbound:
+        yield f"{', '.join(sorted(reader.tiles.unbound))}: any integers of at least 1"

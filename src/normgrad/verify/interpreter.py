@@ -12,17 +12,18 @@ import ast
 import builtins
 import math
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from inspect import getattr_static
 from types import FunctionType, ModuleType
 from typing import Any
 
 import sympy
-from sympy import Expr, Rational
+from sympy import Rational
 
 from ..symbolic.symbols import eps
+from .array_values import Values, check_key
 from .arrays import (
     ARITHMETIC,
     Array,
@@ -31,11 +32,9 @@ from .arrays import (
     NotRead,
     Scalar,
     Wrong,
-    arithmetic,
     array,
     broadcast,
     chosen,
-    compared,
     copied,
     elementwise,
     floats,
@@ -43,7 +42,6 @@ from .arrays import (
     is_number,
     kind_of,
     like,
-    moved,
     number,
     plain,
     scalar,
@@ -62,9 +60,7 @@ from .library import (
     BUILTINS,
     LONGEST,
     MEMBERS,
-    METHODS,
     TABLES,
-    Device,
     Known,
     iterated,
     of_dtype,
@@ -73,7 +69,6 @@ from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
 from .syntax import Returned, Walker, bound_arguments, defaults_of, positional
 from .text import module_of
-from .values import Limit
 
 DEEPEST = 40
 # when a name is bound: while the module is read, in the call, in the backward of an autograd Function
@@ -291,90 +286,19 @@ def builtin(name: str) -> Any:
     raise NotRead(f"the name {name}")
 
 
-def decided(relation: Any, words: str) -> bool:
-    """A relation between sizes, where it is the same at every size."""
-    answer = sympy.sympify(relation)
-    if answer in (sympy.true, sympy.false):
-        return bool(answer)
-    raise NotRead(f"a branch on {words}")
-
-
-def truth(value: Any) -> bool:
-    """Whether a value counts as true."""
-    match value:
-        case Scalar():
-            return not same(value, 0)
-        case Array(kind="bool") if value.memory.e in (0, 1):
-            return value.memory.e == 1
-        case None | int() | str() | tuple() | list() | dict():
-            return bool(value)
-    raise NotRead("a branch on values")
-
-
-def difference_of(a: Any, b: Any) -> Expr:
-    """a - b of two numbers that are compared.
-
-    A float that arithmetic made is refused: 0.1 + 0.2 == 0.3 holds for real numbers, and not for Python's.
-    """
-    numbers = []
-    for value in (a, b):
-        e = plain(value)
-        if getattr(value, "rounded", False):
-            raise NotRead(f"a branch on {e}, a float that arithmetic has rounded")
-        if kind_of(value) == "float" and e.is_number:
-            e = Rational(float(e))  # 1e23 is no power of 10
-        numbers.append(e)
-    return sympy.expand(numbers[0] - numbers[1])
-
-
-def same(a: Any, b: Any) -> bool:
-    """a == b, for all but arrays."""
-    if is_number(a) and is_number(b):
-        return decided(
-            sympy.Eq(difference_of(a, b), 0), f"whether {plain(a)} = {plain(b)}"
-        )
-    match a, b:
-        case DType(), DType():
-            if "mixed" in (a.name, b.name):
-                raise NotRead("a comparison of the dtype of what has two")
-            return a == b
-        case (tuple(), tuple()) | (list(), list()):
-            pairs = zip(a, b, strict=False)
-            return len(a) == len(b) and all([same(p, q) for p, q in pairs])
-    plain_kinds = (str, int, type(None), Scalar, tuple, list)
-    if isinstance(a, plain_kinds) and isinstance(b, plain_kinds):
-        return type(a) is type(b) and a == b
-    raise NotRead("values compared for equality")
-
-
-def _identical(a, b):
-    match a, b:
-        case DType(), DType():
-            return same(a, b)
-        case (None, _) | (_, None) | (bool(), bool()):
-            return a is b
-    raise NotRead("an identity of other than None")
-
-
-ORDER = {
-    "Lt": sympy.StrictLessThan,
-    "LtE": sympy.LessThan,
-    "Gt": sympy.StrictGreaterThan,
-    "GtE": sympy.GreaterThan,
-}
-
-
 class Reader(Walker):
     """Reads one program, once.
 
     Args:  symbols: whether a module's eps stands for the symbol eps, whatever its value
+           compiled: of a program that a compiler reads, what an object of Python's is to it, else None
     """
 
-    def __init__(self, symbols: bool = True):
+    def __init__(
+        self, symbols: bool = True, compiled: Callable[[Any], Any] | None = None
+    ):
+        super().__init__(Values())
         self.symbols, self.used, self.depth = symbols, {}, 0
-        self.phase, self.asked = FORWARD, False
-        # whether objects are read, whose libraries are those of this process
-        self.live = False
+        self.phase, self.asked, self.compiled = FORWARD, False, compiled
 
     # what stands around the program
 
@@ -390,7 +314,9 @@ class Reader(Walker):
 
     def admit(self, value: Any) -> Any:
         """An object of Python's as what it is here."""
-        if value is None or type(value) in (bool, int, str):
+        if self.compiled is not None:
+            value = self.compiled(value)
+        if value is None or isinstance(value, Known) or type(value) in (bool, int, str):
             return value
         if type(value) is float and math.isfinite(value):
             return Scalar(Rational(repr(value)), "float")
@@ -422,8 +348,8 @@ class Reader(Walker):
             if not is_once or not is_from("torch", function):
                 raise NotRead(f"the decorator of {function.__name__}")
             function = _free(function)["fn"]
-        if not self.live:
-            self.live = True
+        if not self.values.live:
+            self.values.live = True
             for name in OPERATORS if state().library == "torch" else ():
                 check_tensor(name)
         if function.__builtins__ is not vars(builtins):
@@ -465,6 +391,8 @@ class Reader(Walker):
         return names
 
     def _check_decorators(self, node, scope):
+        if self.compiled is not None:
+            return  # a compiler's object is what the decorators have left
         for decorator in node.decorator_list:
             if isinstance(decorator, ast.Call) and not decorator.args:
                 decorator = decorator.func
@@ -475,14 +403,24 @@ class Reader(Walker):
 
     # statements
 
+    def _holds(self, test, scope):
+        """Whether a condition holds, at every size."""
+        return self._truth(self.evaluate(test, scope))
+
+    def _truth(self, value):
+        truth = self.values.truth(value)
+        if truth is None:
+            raise NotRead("a branch on values")
+        return truth
+
     def read_If(self, node, scope):
         """A branch that is the same at every size."""
-        chosen = truth(self.evaluate(node.test, scope))
+        chosen = self._holds(node.test, scope)
         self.execute(node.body if chosen else node.orelse, scope)
 
     def read_Assert(self, node, scope):
         """What holds at every size."""
-        if not truth(self.evaluate(node.test, scope)):
+        if not self._holds(node.test, scope):
             raise NotRead("an assertion that fails")
 
     def read_Import(self, node, scope):
@@ -596,7 +534,7 @@ class Reader(Walker):
             if state().loops:
                 raise NotRead("a write to a list or dict in a loop over rows")
             if isinstance(owner, list) or not isinstance(key, str):
-                _check_key(owner, key)
+                check_key(owner, key)
             owner[key] = value
             return
         if not isinstance(owner, Array):
@@ -634,7 +572,7 @@ class Reader(Walker):
                 raise NotRead("a change of an array without axes")
             case list():
                 raise NotRead("a list that grows by +=")
-        return self.operate(operation, old, value)
+        return self.values.operate(operation, old, value)
 
     def read_For(self, node, scope):
         """A loop over values, or over all rows or columns."""
@@ -679,19 +617,6 @@ class Reader(Walker):
 
     # expressions
 
-    def value_Constant(self, node, scope):
-        """A number, text, flag or None."""
-        match node.value:
-            case float(value) | int(value) if abs(value) > sys.float_info.max:
-                raise NotRead("a number that float64 does not hold")
-            case float(value):
-                return Scalar(Rational(repr(value)), "float")
-            case None | int() | str():
-                return node.value
-        if node.value is Ellipsis:
-            return Ellipsis
-        raise NotRead(f"the constant {node.value!r}")
-
     def value_Name(self, node, scope):
         """What a name stands for; of a running sum its value, since a number has no other."""
         value = scope.load(node.id)
@@ -713,20 +638,7 @@ class Reader(Walker):
         """A function without a name."""
         return self._function(node, scope)
 
-    def value_Slice(self, node, scope):
-        """A slice."""
-        ends = (node.lower, node.upper, node.step)
-        return slice(*[e and self.evaluate(e, scope) for e in ends])
-
-    def value_IfExp(self, node, scope):
-        """A choice of two values."""
-        test = self.evaluate(node.test, scope)
-        of_an_entry = isinstance(test, Array) and not test.ndim and state().loops
-        if of_an_entry and test.memory.e not in (0, 1):
-            return self._either(test, node, scope)
-        return self.evaluate(node.body if truth(test) else node.orelse, scope)
-
-    def _either(self, test, node, scope):
+    def either(self, test, node, scope):
         """A choice by the values of one entry: of the larger, or by a step function."""
         writes = state().writes
         a, b = self.evaluate(node.body, scope), self.evaluate(node.orelse, scope)
@@ -742,85 +654,25 @@ class Reader(Walker):
         stop = isinstance(node.op, ast.Or)
         for part in node.values[:-1]:
             value = self.evaluate(part, scope)
-            if truth(value) == stop:
+            if self._truth(value) == stop:
                 return value
         return self.evaluate(node.values[-1], scope)
 
     def value_UnaryOp(self, node, scope):
         """`not`, a sign, or `~` of truth values."""
-        value = self.evaluate(node.operand, scope)
         match node.op:
-            case ast.Not():
-                return not truth(value)
-            case ast.USub() if isinstance(value, Scalar):
-                return replace(value, e=-value.e)
-            case ast.USub():
-                return arithmetic("Mult", -1, value)
-            case ast.UAdd() if is_number(value):
-                return value
-            case ast.Invert() if isinstance(value, Array) and value.kind == "bool":
-                return elementwise(lambda h: 1 - h, value, kind="bool")
-        raise NotRead(ast.unparse(node))
+            case ast.UAdd() | ast.Invert():
+                value = self.evaluate(node.operand, scope)
+                return self.values.unary(type(node.op).__name__, value)
+        return super().value_UnaryOp(node, scope)
 
-    def operate(self, operation, left, right):
-        """An operation of two values."""
-        kinds = {type(left), type(right)}
-        if operation == "Add" and kinds in ({tuple}, {list}):
-            return left + right
-        if operation == "Mult" and tuple in kinds and int in kinds:
-            return left * right
-        for value in (left, right):
-            if isinstance(value, Turn):
-                raise NotRead("arithmetic with the number of a row")
-            if not (is_number(value) or isinstance(value, Array)):
-                raise NotRead(f"{operation} of {type(value).__name__}")
-        return arithmetic(operation, left, right)
-
-    def value_Compare(self, node, scope):
-        """A comparison, or a chain of them."""
-        left, result = self.evaluate(node.left, scope), True
-        for operator, comparator in zip(node.ops, node.comparators, strict=True):
-            right = self.evaluate(comparator, scope)
-            result = self._compared(type(operator).__name__, left, right)
-            if len(node.ops) > 1 and not truth(result):
-                return False
-            left = right
-        return result
-
-    def _compared(self, operation, left, right):
-        if operation in ("Is", "IsNot"):
-            return _identical(left, right) == (operation == "Is")
-        if operation in ("Eq", "NotEq"):
-            return same(left, right) == (operation == "Eq")
-        if operation in ("In", "NotIn"):
-            if not isinstance(right, tuple | list):
-                raise NotRead(f"in {type(right).__name__}")
-            return any([same(left, v) for v in right]) == (operation == "In")
-        if is_number(left) and is_number(right):
-            relation = ORDER[operation](difference_of(left, right), 0)
-            return decided(relation, f"{plain(left)} and {plain(right)}")
-        if isinstance(right, Limit) and operation in ("Lt", "LtE"):
-            state().words.append("no number is larger than its dtype holds")
-            return True
-        for value in (left, right):
-            if not isinstance(value, Array | Scalar | int):
-                raise NotRead(f"a comparison of {type(value).__name__}")
-        return compared(operation, left, right)
-
-    def value_Subscript(self, node, scope):
-        """An entry, or a view."""
-        owner = self.evaluate(node.value, scope)
-        key = self.evaluate(node.slice, scope)
-        if isinstance(owner, Array):
-            return indexed(owner, key if isinstance(key, tuple) else (key,))
-        _check_key(owner, key)
-        return owner[key]
+    def value_Attribute(self, node, scope):
+        """An attribute."""
+        return self.attribute(self.evaluate(node.value, scope), node.attr)
 
     def attribute(self, owner: Any, name: str) -> Any:
         """owner.name."""
         match owner:
-            case Array():
-                return self._of_array(owner, name)
             case Module(path=path):
                 return self._of_module(f"{path}.{name}")
             case DType(library="numpy") if name == "type":
@@ -833,32 +685,11 @@ class Reader(Walker):
                 return methods[name]
             case list() if name == "append" and not state().loops:
                 return Known("math", "append", owner.append)
-        raise NotRead(f"the attribute {name} of {type(owner).__name__}")
-
-    def _of_array(self, owner, name):
-        if name == "shape":
-            return tuple(number(size, "int") for size in owner.shape)
-        if name == "ndim":
-            return owner.ndim
-        if name == "T" and owner.ndim <= 2 or name == "mT" and owner.ndim == 2:
-            return moved(owner, range(owner.ndim)[::-1])
-        if name == "dtype":
-            floats(owner, "the dtype")
-            return DType(owner.library, owner.dtype)
-        if name == "size" and owner.library == "numpy":
-            return number(sympy.prod(owner.shape), "int")
-        if name == "device" and owner.library == "torch":
-            return Device()
-        method = METHODS[owner.library].get(name)
-        if method is None:
-            raise NotRead(f"the attribute {name} of an array of {owner.library}")
-        if self.live and owner.library == "torch":
-            check_tensor(name)
-        return Known(owner.library, name, partial(method, owner))
+        return self.values.attribute(owner, name)
 
     def _of_module(self, path):
         if path in KNOWN:
-            if self.live:
+            if self.values.live:
                 check_member(path)
             return KNOWN[path]
         if any(key.startswith(f"{path}.") for key in KNOWN):
@@ -908,7 +739,7 @@ class Reader(Walker):
         values = []
         for item in items:
             self.assign(generator.target, item, inner)
-            if all([truth(self.evaluate(test, inner)) for test in generator.ifs]):
+            if all([self._holds(test, inner) for test in generator.ifs]):
                 values.append(self.evaluate(node.elt, inner))
         return values
 
@@ -1056,23 +887,6 @@ def flat(outputs: Any) -> Iterator[Any]:
             yield from flat(value)
     else:
         yield outputs
-
-
-def _check_key(owner, key):
-    match owner, key:
-        case dict(), str():
-            if key not in owner:
-                raise Wrong(f"no key {key!r}")
-        case (tuple() | list(), slice(start=start, stop=stop, step=step)):
-            if not {type(start), type(stop), type(step)} <= {int, type(None)}:
-                raise NotRead("an index that is no plain number")
-        case (tuple() | list(), int()) if type(key) is int:
-            if not -len(owner) <= key < len(owner):
-                of_a_shape = any(isinstance(part, Scalar) for part in owner)
-                kind = Misfit if of_a_shape else Wrong
-                raise kind(f"index {key} of {len(owner)} values")
-        case _:
-            raise NotRead(f"an index of {type(owner).__name__} by {type(key).__name__}")
 
 
 def _operand(target, value):

@@ -133,12 +133,11 @@ def _store(words, at, value):
     indexed(words, (at,), write=True).write(elementwise(lambda e: e, value).e)
 
 
-class LoopReader(Reader):
-    """Reads a function of Numba's; the package's own helpers stand for what they say."""
+class Compiled:
+    """What Numba makes of an object: of a function of the package's own helpers what it says, of others their text."""
 
     def __init__(self):
-        super().__init__(symbols=False)
-        self.lines, self.functions = Lines(), {}
+        self.lines = Lines()
         self.helpers = {
             "line_for": Line,
             "held": self.lines.held,
@@ -150,8 +149,8 @@ class LoopReader(Reader):
             "own": _own,
         }
 
-    def admit(self, value):
-        """An object of Python's as what it is here."""
+    def __call__(self, value):
+        """An object of Python's, or a helper as a function of a table."""
         if type(value).__module__ == "numba.core.registry":
             unknown = set(value.targetoptions) - OPTIONS
             same = value.py_func is value._compiler.py_func
@@ -159,18 +158,10 @@ class LoopReader(Reader):
                 words = ", ".join(sorted(unknown)) or "types or a text of its own"
                 raise NotRead(f"a function that Numba compiles with {words}")
             value = value.py_func
-        if not isinstance(value, FunctionType):
-            return super().admit(value)
-        if value not in self.functions:
-            name = value.__name__
-            if name in self.helpers and _is_own(value):
-                self.functions[value] = Known("math", name, self.helpers[name])
-            else:
-                self.functions[value] = super().admit(value)
-        return self.functions[value]
-
-    def _check_decorators(self, node, scope):
-        """The object in hand is what the decorators have left, and its code is compared with its text."""
+        name = getattr(value, "__name__", "")
+        if isinstance(value, FunctionType) and name in self.helpers and _is_own(value):
+            return Known("math", name, self.helpers[name])
+        return value
 
 
 def _is_own(function):
@@ -258,7 +249,8 @@ def verify_loops(
     check_seconds(seconds)
     binding, definitions, where = resolved(binding, definitions)
     outputs = outputs_of(binding, definitions)
-    reader = LoopReader()
+    compiled = Compiled()
+    reader = Reader(symbols=False, compiled=compiled)
     with tracing("numpy", "float64") as trace, evaluate(True):
         trace.sizes, trace.zero = (Integer(0),), zero
         if OWN in binding.values():
@@ -272,7 +264,7 @@ def verify_loops(
             values = _arguments(target.parameters, binding)
             with followed():
                 reader.call(target, [], values)
-                reader.lines.check()
+                compiled.lines.check()
         except NotRead as reason:
             return refused(reason)
         verdicts = {}

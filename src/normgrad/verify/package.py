@@ -28,8 +28,8 @@ from .binding import (
     letter,
 )
 from .definitions import GATES, OFFSET, Norm, at, entry, operator
+from .kernel import parameters
 from .source import Source
-from .statements import parameters
 from .verdict import Verdict, whole
 
 FOLDER = Path(__file__).parents[1] / "triton_kernels"

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from ..symbolic.symbols import M, N, eps
 from .binding import CHUNK, COLUMNS, FLOAT, ROWS, WHOLE, Out, T
+from .kernel import parameters
 from .source import Source
-from .statements import parameters
 
 UNKNOWN = "?"
 CHOICES = (

@@ -1,11 +1,15 @@
-"""Python's syntax, read on values of any kind: what all readers of programs have in common."""
+"""Python's syntax, read on values of any kind: one walker, which is told what its values do."""
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
+from types import EllipsisType
 from typing import Any
+
+from sympy import Rational
 
 from ..symbolic.patience import look
 from .values import Misfit, NotRead, Wrong
@@ -19,8 +23,14 @@ class Walker:
     """Reads statements and expressions, on the names that are bound.
 
     A subclass has a method read_X for every other statement X and value_X for every other expression X, and says what
-    values do: `operate`, `attribute` and `call`, and `assign_part` for a target that is neither a name nor a tuple.
+    a name is and what a call does, and `assign_part` for a target that is neither a name nor a tuple.
+
+    Args:  values: what values do: `integer` and `real` of a number as it is written; `truth`, None where it is not
+           decided; `operate`, `negative`, `compare`, `attribute` and `item`
     """
+
+    def __init__(self, values: Any):
+        self.values = values
 
     line = 0
 
@@ -128,11 +138,65 @@ class Walker:
         """An operation of two values, by the name of its node."""
         left = self.evaluate(node.left, names)
         right = self.evaluate(node.right, names)
-        return self.operate(type(node.op).__name__, left, right)
+        return self.values.operate(type(node.op).__name__, left, right)
+
+    def value_Constant(self, node, names):
+        """A number, text, flag, None or ... as it is written."""
+        value = node.value
+        match value:
+            case None | bool() | str() | EllipsisType():
+                return value
+            case int() | float() if abs(value) > sys.float_info.max:
+                raise NotRead("a number that float64 does not hold")
+            case int():
+                return self.values.integer(value)
+            case float():
+                return self.values.real(Rational(repr(value)))
+        raise NotRead(f"{value!r}: this kind of constant is not read")
+
+    def value_UnaryOp(self, node, names):
+        """`not` and a sign."""
+        value = self.evaluate(node.operand, names)
+        match node.op:
+            case ast.Not():
+                truth = self.values.truth(value)
+                return value if truth is None else not truth
+            case ast.USub():
+                return self.values.negative(value)
+        raise NotRead(f"{ast.unparse(node)}: this operation is not read")
+
+    def value_IfExp(self, node, names):
+        """A choice of two values."""
+        test = self.evaluate(node.test, names)
+        truth = self.values.truth(test)
+        if truth is None:
+            return self.either(test, node, names)
+        return self.evaluate(node.body if truth else node.orelse, names)
+
+    def value_Compare(self, node, names):
+        """A comparison, or a chain of them."""
+        left, result = self.evaluate(node.left, names), True
+        for operator, comparator in zip(node.ops, node.comparators, strict=True):
+            right = self.evaluate(comparator, names)
+            result = self.values.compare(type(operator).__name__, left, right)
+            if len(node.ops) > 1 and not self.values.truth(result):
+                return False
+            left = right
+        return result
+
+    def value_Slice(self, node, names):
+        """A slice."""
+        ends = (node.lower, node.upper, node.step)
+        return slice(*[end and self.evaluate(end, names) for end in ends])
+
+    def value_Subscript(self, node, names):
+        """An entry, or a view."""
+        owner = self.evaluate(node.value, names)
+        return self.values.item(owner, self.evaluate(node.slice, names))
 
     def value_Attribute(self, node, names):
         """An attribute."""
-        return self.attribute(self.evaluate(node.value, names), node.attr)
+        return self.values.attribute(self.evaluate(node.value, names), node.attr)
 
     def value_Call(self, node, names):
         """The value of a call."""

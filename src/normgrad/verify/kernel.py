@@ -1,4 +1,4 @@
-"""A kernel's statements, run once on symbols: a loop's body stands for any of its turns."""
+"""A kernel, run once on symbols: its branches and loops; a loop's body stands for any of its turns."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
+from functools import reduce
 
 from sympy import Expr, Symbol, expand, nan
 
 from ..symbolic.symbols import N
-from .binding import COLUMNS, ROWS, WHOLE, InOut, T
-from .calls import Calls
+from .binding import COLUMNS, ROWS, WHOLE, InOut, Launch, T
 from .decorators import (
     Decorators,
     compared_argument,
@@ -20,11 +20,25 @@ from .decorators import (
     is_power,
     is_whole,
 )
-from .expressions import RUNTIME, UNSEEN, Function, Given, Unbound
-from .source import is_jit
+from .language import Language
+from .names import UNSEEN, Function, Given, Names, Unbound
+from .source import Source, is_jit
 from .sums import has_marker, marker_of
-from .syntax import bound_arguments, defaults_of, has_marks, positional
-from .values import Dtype, Index, Mask, NotRead, Number, Pointer, Wrong, uncompiled
+from .syntax import Walker, bound_arguments, defaults_of, has_marks, positional
+from .tiles import Tiles
+from .values import (
+    Dtype,
+    Index,
+    Limit,
+    Mask,
+    NotRead,
+    Number,
+    Pointer,
+    Qualified,
+    Undecided,
+    Wrong,
+    uncompiled,
+)
 
 SPEED = {
     "num_stages",
@@ -35,6 +49,12 @@ SPEED = {
 }
 RANGES = ("builtins.range", "triton.language.range", "triton.language.static_range")
 LONGEST = 64
+# calls whose value Triton knows where it knows their arguments
+FIXED = ("constexpr", "cdiv", "min", "max", "len", "isinstance", "next_power_of_2")
+RUNTIME = (
+    "which Triton compiles both ways, as it is known only while the kernel runs; "
+    "make it of arguments with tl.constexpr"
+)
 # {an annotation that changes nothing: what is bound to such an argument}
 ANNOTATIONS = {
     **dict.fromkeys(("tensor", "Tensor"), object),
@@ -45,29 +65,181 @@ ANNOTATIONS = {
 }
 
 
-class Reader(Calls):
-    """Runs a kernel."""
+class Kernel(Walker):
+    """Reads a kernel: its names, branches and loops; source: the module of the function that is being read.
 
-    def __init__(self, source, launch, fill=nan):
-        super().__init__(source, launch, fill)
+    Args:  launch: what its launcher promises; fill: what a masked load without `other` gives
+    """
+
+    def __init__(self, source: Source, launch: Launch, fill: Expr = nan):
+        super().__init__(Tiles(launch, fill))
+        self.tiles, self.source = self.values, source
+        self.names = Names(self.tiles, source, self._of_module)
+        self.language = Language(self.tiles)
+        # the names in the function that is read which Triton knows while it compiles
+        self.fixed: set[str] = set()
         self.callers, self.inner = (), 0
+
+    @property
+    def line(self) -> int:
+        """The line that is being read."""
+        return self.tiles.memory.line
+
+    @line.setter
+    def line(self, number: int) -> None:
+        self.tiles.memory.line = number
+
+    def _of_module(self, node, source):
+        """The value of an expression of a module's text."""
+        before, self.source = self.source, source
+        try:
+            return self.evaluate(node, {})
+        finally:
+            self.source = before
+
+    # expressions
+
+    def is_fixed(self, node: ast.expr, local) -> bool:
+        """Whether Triton knows a value while it compiles: of tl.constexpr, a dtype, or whether something is None."""
+        match node:
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+                return True
+            case ast.Attribute(attr="dtype" | "shape"):
+                return True
+            case ast.Name(id=name) if name in local:
+                value = local[name]
+                return name in self.fixed or getattr(value, "value", value) is None
+            case ast.Call(called) if ast.unparse(called).split(".")[-1] not in FIXED:
+                return False
+            case ast.BoolOp(values=[*first, _]):
+                short = isinstance(node.op, ast.Or)
+                for part in first:
+                    if not self.is_fixed(part, local):
+                        return False
+                    if self.tiles.truth(self.evaluate(part, local)) == short:
+                        return True
+        parts = [n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)]
+        return all(self.is_fixed(part, local) for part in parts)
+
+    def value_Name(self, node, local):
+        """What a name stands for."""
+        return self.names.value(node.id, local, self.source)
+
+    def value_IfExp(self, node, local):
+        """A choice of two values that Triton makes while it compiles."""
+        decided = self.tiles.truth(self.evaluate(node.test, local)) is not None
+        if decided and not self.is_fixed(node.test, local):
+            raise NotRead(f"a choice by {ast.unparse(node.test)}, {RUNTIME}")
+        return super().value_IfExp(node, local)
+
+    def either(self, test, node, local):
+        """A choice by a dtype, of two values that are equal."""
+        values = [self.evaluate(part, local) for part in (node.body, node.orelse)]
+        if values[0] == values[1]:
+            return values[0]
+        if all(isinstance(v, Number) and v.inside.is_Rational for v in values):
+            if min(value.inside for value in values) >= 2**60:
+                return Limit()
+        raise NotRead("a value that depends on a dtype")
+
+    def value_BoolOp(self, node, local):
+        """`and` and `or`, which stop at the first value that decides."""
+        both, masks = isinstance(node.op, ast.And), []
+        undecided = False
+        for part in node.values:
+            value = self.evaluate(part, local)
+            match value:
+                case Undecided():
+                    undecided = True
+                case Mask() if both:
+                    masks.append(value)
+                case _ if self.tiles.truth(value) != both:
+                    return not both
+        if undecided and masks:
+            raise NotRead("a condition on a dtype and on what the kernel computes")
+        if undecided:
+            return Undecided()
+        return reduce(self.tiles.both, masks, both)
+
+    def value_Compare(self, node, local):
+        """A comparison."""
+        if len(node.ops) != 1:
+            raise uncompiled("a chain of comparisons")
+        return super().value_Compare(node, local)
+
+    value_List = Walker.value_Tuple
+
+    # calls
+
+    def value_Call(self, node, local):
+        """The value of a call."""
+        name = getattr(node.func, "id", "")
+        if name not in local and name in self.tiles.launch.meanings:
+            return self._meaning(name, *self.arguments(node, local))
+        target = self.evaluate(node.func, local)
+        if getattr(target, "bound", ()) and isinstance(node.func.value, ast.Name):
+            if self.is_fixed(node.func.value, local):
+                raise uncompiled(f"{ast.unparse(node.func)} of a tl.constexpr")
+        args, named = self.arguments(node, local)
+        self.language.passed = [False] * len(args), {}
+        if len(args) == len(node.args):
+            fixed = [self.is_fixed(part, local) for part in node.args]
+            options = {k.arg: self.is_fixed(k.value, local) for k in node.keywords}
+            self.language.passed = fixed, options
+        return self.call(target, args, named)
+
+    def call(self, target, args, named):
+        """What a function of the text, or of a library, returns."""
+        match target:
+            case Function():
+                self._check_jit(target)
+                return self.inlined(target, args, named)
+            case Qualified(path, bound):
+                return self.language.call(path, [*bound, *args], named)
+        raise NotRead("what is called is no function")
+
+    def _check_jit(self, function):
+        """Refuses a function that a kernel cannot call: one of Python's, or one that is launched."""
+        name, wrappers = (
+            function.node.name,
+            function.source.wrappers(function.node.name),
+        )
+        if any(not is_jit(node) for node in wrappers):
+            raise NotRead(f"a call of {name}, which has other decorators than jit")
+        if has_marks(function.node.args) or any(
+            "noinline" in ast.unparse(n) for n in wrappers
+        ):
+            why = "which has noinline, or * or / in its header"
+            raise NotRead(f"a call of {name}, {why}")
+        if not wrappers:
+            raise uncompiled(f"{name} is called, which is no triton.jit function")
+
+    def _meaning(self, name, args, named):
+        names, text = self.tiles.launch.meanings[name]
+        if len(args) < len(names) or named:
+            raise NotRead(f"{name}: its arguments do not fit what it is said to return")
+        self.tiles.assumed[f"{name}({', '.join(names)}) is {text}"] = None
+        local = dict(zip(names, args, strict=False))
+        return self.evaluate(ast.parse(text, mode="eval").body, local)
+
+    # the kernel
 
     def check_binding(self, kernel: str) -> None:
         """ValueError where the binding names what is no argument or constant, or gives text to a pointer or number."""
         function = self.source.function(kernel)
         names, _ = parameters(function)
         for node in function.args.args:
-            text = self.launch.arguments.get(node.arg)
+            text = self.tiles.launch.arguments.get(node.arg)
             if not isinstance(text, str) or not isinstance(
-                self.argument(node.arg), Given
+                self.names.argument(node.arg), Given
             ):
                 continue
             if not node.annotation or "constexpr" not in ast.unparse(node.annotation):
                 needs = f'needs T("{text}"), a number or a word for a size'
                 raise ValueError(f"{node.arg}: got the text {text!r}, {needs}")
-        for name, bound in self.launch.arguments.items():
+        for name, bound in self.tiles.launch.arguments.items():
             early = not self.line and name.isupper() and not isinstance(bound, T)
-            if name not in {*names, *self.constants} and not early:
+            if name not in {*names, *self.tiles.constants} and not early:
                 message = f"binding: got {name}, needs one of {', '.join(names)}"
                 raise ValueError(message)
 
@@ -80,9 +252,9 @@ class Reader(Calls):
                 reason = NotRead(f"a decorator sets {name}, which is no argument")
                 reason.line = setting.line
                 raise reason
-            promised = self.launch.arguments.get(name)
+            promised = self.tiles.launch.arguments.get(name)
             value = self._set(setting)
-            if name not in self.launch.arguments:
+            if name not in self.tiles.launch.arguments:
                 seen = isinstance(value, bool | int | float | str | None)
                 differs = name in given and given[name] != value
                 given[name] = UNSEEN if differs or not seen else value
@@ -109,16 +281,16 @@ class Reader(Calls):
         name, operator = compared_argument(setting)
         if isinstance(value, ast.Constant):
             return value.value
-        if operator is not None and name in self.launch.arguments:
-            absent = self.launch.arguments[name] is None
+        if operator is not None and name in self.tiles.launch.arguments:
+            absent = self.tiles.launch.arguments[name] is None
             return absent == isinstance(operator, ast.Is)
         if (
             name
             and operator is None
-            and isinstance(self.launch.arguments.get(name), bool)
+            and isinstance(self.tiles.launch.arguments.get(name), bool)
         ):
-            return self.launch.arguments[name]
-        columns = {name for name, e in self.launch.arguments.items() if e == N}
+            return self.tiles.launch.arguments[name]
+        columns = {name for name, e in self.tiles.launch.arguments.items() if e == N}
         whole = is_whole(setting.value, setting.others, columns)
         if whole and is_arithmetic(setting.value, self.source) and not setting.tuned:
             return WHOLE
@@ -134,12 +306,12 @@ class Reader(Calls):
                 continue
             kind = NotRead if tuner.runs is None else Wrong
             for name in tuner.reset + tuner.restored:
-                if not isinstance(self.launch.arguments.get(name), T):
+                if not isinstance(self.tiles.launch.arguments.get(name), T):
                     reason = NotRead(f"autotune resets {name}, which is no pointer")
                     reason.line = tuner.line
                     raise reason
-            for name, bound in self.launch.arguments.items():
-                stores = self.memory.stores.get(name, ())
+            for name, bound in self.tiles.launch.arguments.items():
+                stores = self.tiles.memory.stores.get(name, ())
                 added = any(store.atomic for store in stores)
                 words = ""
                 if name in tuner.reset and getattr(bound, "before", None):
@@ -161,17 +333,19 @@ class Reader(Calls):
             reason.line = function.lineno
             raise reason
         names, defaults = parameters(function)
-        self.decorators = Decorators(self.source, kernel, self.launch.meanings)
+        self.decorators = Decorators(self.source, kernel, self.tiles.launch.meanings)
         given = self._settings(kernel, names)
         for node in function.args.args:
             if node.annotation and "constexpr" in ast.unparse(node.annotation):
-                self.constexprs.add(node.arg)
-        local = {name: self.argument(name, defaults.get(name), given) for name in names}
+                self.tiles.constexprs.add(node.arg)
+        local = {
+            name: self.names.argument(name, defaults.get(name), given) for name in names
+        }
         for node in function.args.args:
             check_annotation(node, local[node.arg])
-        self.fixed = set(self.constexprs)
+        self.fixed = set(self.tiles.constexprs)
         self.returned(guarded_rest(function.body), local)
-        held = self.memory.left()
+        held = self.tiles.memory.left()
         self._check_runs()
         return held
 
@@ -184,7 +358,7 @@ class Reader(Calls):
         self.callers = (*self.callers, function.node)
         arguments = function.node.args
         fixed = dict.fromkeys(defaults_of(arguments), True)
-        fixed = bound_arguments(arguments, *self.passed, fixed)
+        fixed = bound_arguments(arguments, *self.language.passed, fixed)
         self.fixed = {name for name, is_fixed in fixed.items() if is_fixed}
         try:
             defaults = defaults_of(function.node.args)
@@ -196,14 +370,12 @@ class Reader(Calls):
         self.line = line
         return value
 
-    # statements
-
     def read_Assert(self, node, local):
         """A promise, which the claim says."""
         condition = None
         with suppress(NotRead):
             condition = self.evaluate(node.test, local)
-        self.call_device_assert(condition)
+        self.language.device_assert(condition)
 
     def read_Expr(self, node, local):
         """A call, or a docstring; refuses a pointer that is worked out and not kept.
@@ -254,9 +426,9 @@ class Reader(Calls):
         and what it binds ends with it. Without it `if n < 1: x = undefined` and `if n > 0: z = x` are proved.
         """
         test = self.evaluate(node.test, local)
-        if self.varies(test) and not node.orelse:
+        if self.tiles.varies(test) and not node.orelse:
             return self._guarded(node.body, test, local)
-        decided = self.decided(test)
+        decided = self.tiles.truth(test)
         if decided is None:
             return self._either(node, local)
         if self.is_fixed(node.test, local):
@@ -282,14 +454,14 @@ class Reader(Calls):
             case [ast.If(test, inner, [])] if self.is_fixed(test, local):
                 body = inner  # it is compiled or it is not
         text = "\n".join(map(ast.unparse, body))
-        for name in names_in(ast.Module(body, [])) & set(local) - self.unbound:
+        for name in names_in(ast.Module(body, [])) & set(local) - self.tiles.unbound:
             if isinstance(local[name], Unbound | Pointer):
                 text = re.sub(rf"\b{name}\b", "a pointer", text)
         return text
 
     def _either(self, node, local):
         """Both ways of a branch on a dtype, which may differ in dtypes alone."""
-        ways, stores = [dict(local), dict(local)], self.memory.stores
+        ways, stores = [dict(local), dict(local)], self.tiles.memory.stores
         before = sum(map(len, stores.values()))
         self.inner += 1
         for way, body in zip(ways, (node.body, node.orelse), strict=True):
@@ -305,11 +477,11 @@ class Reader(Calls):
     def _guarded(self, body, mask, local):
         """`if row < M:` for an index that the launch does not decide: its stores are masked by it."""
         before, after = dict(local), dict(local)
-        self.memory.guards.append(mask.below)
+        self.tiles.memory.guards.append(mask.below)
         self.inner += 1
         self.execute(body, after)
         self.inner -= 1
-        self.memory.guards.pop()
+        self.tiles.memory.guards.pop()
         for name, value in before.items():
             if name not in after:
                 del local[name]
@@ -319,15 +491,13 @@ class Reader(Calls):
                 if not all(isinstance(v, Number) and v.complete for v in both):
                     continue
                 if kind_of(after[name]) == kind_of(value):
-                    local[name] = self.where(mask, *both)
+                    local[name] = self.tiles.where(mask, *both)
 
     def read_Break(self, node, local):
         """A jump out of a loop, which Triton compiles nowhere."""
         raise uncompiled(f"Triton has no {ast.unparse(node)}")
 
     read_Continue = read_Break
-
-    # loops
 
     def read_For(self, node, local):
         """A loop over a range: its body is run once, for any turn."""
@@ -344,7 +514,7 @@ class Reader(Calls):
         step = [ast.Constant(1)] * (len(args) < 3)
         bounds = self._bounds([*start, *args, *step], local)
         if called.path.endswith("static_range"):
-            self.check_constexpr(sum(bounds), "a bound of static_range")
+            self.tiles.check_constexpr(sum(bounds), "a bound of static_range")
             self.fixed.add(counter)
         before = dict(local)
         self.loop(body, counter, bounds, local)
@@ -393,18 +563,20 @@ class Reader(Calls):
             raise NotRead(f"{counter} is a loop's counter and is assigned in it")
         if not (step.is_positive or step.is_negative):
             raise NotRead("a loop whose step has no known sign")
-        turns = self.places.turns(low, high, step)
+        turns = self.tiles.places.turns(low, high, step)
         if turns.is_Integer:
             return self._unrolled(body, counter, [low, step], int(turns), local)
         for name in names & set(local):
             if isinstance(local[name], Given):
                 local[name] = self.evaluate(ast.Name(name), local)
-        turn = Symbol(f"turn_{len(self.places.loops)}", integer=True, nonnegative=True)
-        self.places.loops[turn] = (low, high, step)
+        turn = Symbol(
+            f"turn_{len(self.tiles.places.loops)}", integer=True, nonnegative=True
+        )
+        self.tiles.places.loops[turn] = (low, high, step)
         before, after = dict(local), self._carried(body, names, turn, local)
         local[counter] = Index(expand(low + turn * step))
         line = self.line
-        self.places.active.append(turn)
+        self.tiles.places.active.append(turn)
         self.inner += 1
         self.execute(body, local)
         self.inner -= 1
@@ -412,7 +584,7 @@ class Reader(Calls):
         for name, value in after.items():
             if local.get(name) != value:
                 raise NotRead(f"{name} does not move by the same step in each turn")
-        self.places.active.pop()
+        self.tiles.places.active.pop()
         self._leave(before, names | {counter}, after, turn, turns, local)
 
     def _live(self, body, names, local):
@@ -428,7 +600,7 @@ class Reader(Calls):
                     live.append(node)
                     continue
                 with suppress(NotRead):  # the branch itself says so, if it is read
-                    decided = self.decided(self.evaluate(node.test, local))
+                    decided = self.tiles.truth(self.evaluate(node.test, local))
                 if decided is not None:
                     branch = node.body if decided else node.orelse
                     live += self._live(branch, names, local)
@@ -456,10 +628,10 @@ class Reader(Calls):
                 after[name] = self._moved(value, turn + 1, step)
                 continue
             if isinstance(value, Index) and value.e.is_number and not value.axes:
-                value = self.number(value)
+                value = self.tiles.number(value)
             if isinstance(value, Number):
                 marker = marker_of(name, turn)
-                self.sums.running.axes[marker] = value.axes
+                self.tiles.sums.running.axes[marker] = value.axes
                 local[name] = Number((marker,) * 4, value.axes, integer=value.integer)
             else:
                 del local[name]
@@ -467,8 +639,10 @@ class Reader(Calls):
 
     def _moved(self, value, turns, step):
         if isinstance(step, tuple):
-            return self.call_advance(value, [Index(turns * part.e) for part in step])
-        return self.operate("Add", value, Index(turns * step.e))
+            return self.language.advance(
+                value, [Index(turns * part.e) for part in step]
+            )
+        return self.tiles.operate("Add", value, Index(turns * step.e))
 
     def _step(self, body, name, names, local):
         """How far a line such as `pointer += step` moves a pointer or a counter in each turn."""
@@ -495,14 +669,14 @@ class Reader(Calls):
                     local[name] = replace(value, e=expand(moved))
                 continue
             if isinstance(start, Index) and isinstance(value, Number):
-                start = self.number(start)
+                start = self.tiles.number(start)
             both = isinstance(start, Number) and isinstance(value, Number)
             if not both or not has_marker(value):
                 continue
             if start.integer != value.integer:
                 raise NotRead(f"{name} is an integer, and a number after a turn")
             carried[name] = start, value, marker_of(name, turn)
-        local |= self.sums.running.left(carried, turn, turns)
+        local |= self.tiles.sums.running.left(carried, turn, turns)
 
 
 NEGATED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,11 +22,10 @@ from ..symbolic.notation import tensor
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, i, j
 from .domain import BRANCH
-from .expressions import Expressions, Function
 from .places import least
-from .source import OTHERS, is_jit
-from .syntax import has_marks
+from .source import OTHERS
 from .tables.elementary import DIVISOR, functions
+from .tiles import Tiles
 from .values import (
     COLUMN,
     LANES,
@@ -100,53 +98,20 @@ class Joined:
     parts: tuple[Number, Number]
 
 
-class Calls(Expressions):
-    """Evaluates calls."""
+class Language:
+    """The functions of triton.language, each with Triton's own parameters.
 
-    def value_Call(self, node, local):
-        """The value of a call."""
-        name = getattr(node.func, "id", "")
-        if name not in local and name in self.launch.meanings:
-            return self._meaning(name, *self.arguments(node, local))
-        target = self.evaluate(node.func, local)
-        if getattr(target, "bound", ()) and isinstance(node.func.value, ast.Name):
-            if self.is_fixed(node.func.value, local):
-                raise uncompiled(f"{ast.unparse(node.func)} of a tl.constexpr")
-        args, named = self.arguments(node, local)
-        self.passed = [False] * len(args), {}
-        if len(args) == len(node.args):
-            fixed = [self.is_fixed(part, local) for part in node.args]
-            options = {k.arg: self.is_fixed(k.value, local) for k in node.keywords}
-            self.passed = fixed, options
-        return self.call(target, args, named)
+    Args:  tiles: the operations of the launch
+           passed: for the arguments of the call that is read, without and with names, whether Triton knows them while
+           it compiles
+    """
 
-    def call(self, target, args, named):
-        """What a function of the text, or of a library, returns."""
-        match target:
-            case Function():
-                self._check_jit(target)
-                return self.inlined(target, args, named)
-            case Qualified(path, bound):
-                return self._library(path, [*bound, *args], named)
-        raise NotRead("what is called is no function")
+    def __init__(self, tiles: Tiles):
+        self.tiles = tiles
+        self.passed: tuple[list[bool], dict[str, bool]] = [], {}
 
-    def _check_jit(self, function):
-        """Refuses a function that a kernel cannot call: one of Python's, or one that is launched."""
-        name, wrappers = (
-            function.node.name,
-            function.source.wrappers(function.node.name),
-        )
-        if any(not is_jit(node) for node in wrappers):
-            raise NotRead(f"a call of {name}, which has other decorators than jit")
-        if has_marks(function.node.args) or any(
-            "noinline" in ast.unparse(n) for n in wrappers
-        ):
-            why = "which has noinline, or * or / in its header"
-            raise NotRead(f"a call of {name}, {why}")
-        if not wrappers:
-            raise uncompiled(f"{name} is called, which is no triton.jit function")
-
-    def _library(self, path, args, named):
+    def call(self, path: str, args: list, named: dict):
+        """What a function of a library returns."""
         home, _, name = path.rpartition(".")
         if path in AS_IN_TRITON and home == "triton" and not all(self.passed[0]):
             why = f"{path} of what only a kernel's run knows; write tl.{name}"
@@ -161,68 +126,58 @@ class Calls(Expressions):
         if home not in HOMES and path not in AS_IN_TRITON:
             if path.partition(".")[0] in ELSEWHERE or name not in FOREIGN:
                 raise NotRead(f"{path}: this function is not read")
-            self.assumed[f"{path} is what triton.language calls {name}"] = None
+            self.tiles.assumed[f"{path} is what triton.language calls {name}"] = None
         if home in HOMES and not has_function(home, name):
             raise NotRead(f"{path}: this function is not read, or Triton has none")
         row = FUNCTIONS.get(name)
         if row:
             if named or len(args) != 1:
                 raise NotRead(f"{name}: its arguments are not read")
-            value = self.number(args[0])
+            value = self.tiles.number(args[0])
             if value.integer and not row.whole:
                 raise NotRead(f"{name} of an integer, which Triton refuses; cast it")
             if row.needs:
-                self.sums.needs(value, row.needs)
+                self.tiles.sums.needs(value, row.needs)
             return apply(row.f, value)
-        method = getattr(self, f"call_{name}", None)
-        if method is None:
+        if name not in READ:
             raise NotRead(f"{path}: this function is not read")
+        method = getattr(self, name)
         try:
             inspect.signature(method).bind(*args, **named)
         except TypeError as reason:
             raise NotRead(f"{name}: {reason}") from None
         return method(*args, **named)
 
-    def _meaning(self, name, args, named):
-        names, text = self.launch.meanings[name]
-        if len(args) < len(names) or named:
-            raise NotRead(f"{name}: its arguments do not fit what it is said to return")
-        self.assumed[f"{name}({', '.join(names)}) is {text}"] = None
-        local = dict(zip(names, args, strict=False))
-        return self.evaluate(ast.parse(text, mode="eval").body, local)
-
-    # dtypes
-
-    def call_cast(self, value, dtype, fp_downcast_rounding=None, bitcast=False):
+    def cast(self, value, dtype, fp_downcast_rounding=None, bitcast=False):
         """A cast: between floats it changes digits only; whatever makes an integer of a number is refused."""
         if bitcast is not False:
             raise NotRead("a bitcast")
         self._check_words(ROUNDINGS, fp_downcast_rounding)
         match dtype, value:
             case Dtype("float"), _:
-                return replace(self.number(value), integer=False)
+                return replace(self.tiles.number(value), integer=False)
             case (Dtype("integer"), Index()) | (Dtype("boolean"), Mask()):
                 return value
             case Dtype("integer"), Mask():
-                self.integers = True
-                return replace(self.number(value), integer=True)
+                self.tiles.integers = True
+                return replace(self.tiles.number(value), integer=True)
         raise NotRead("a cast to what is no dtype of the same kind")
 
-    def call_number(self, value):
+    def number(self, value):
         """float(value)."""
         words = {"nan": nan, "-inf": -oo}
         if value in words:
             return plain(words[value])
-        number = self.number(value)
+        number = self.tiles.number(value)
         if not number.inside.is_Rational:
             raise NotRead("float(...) of what is no number in the text; cast it")
         return number
 
-    def call_constexpr(self, value):
+    def constexpr(self, value):
         """What a constexpr holds."""
         return value
 
-    def call_multiple_of(self, value, values):
+    def multiple_of(self, value, values):
         """The integers or the address; the compiler takes the promise for granted, so the claim says so.
 
         For a kernel that gives hints. Without it a store goes past the end where a mask's hint, or N's, is false.
@@ -233,132 +188,121 @@ class Calls(Expressions):
         whole = all(isinstance(size, Index) for size in sizes)
         if not whole or not self._knows("values", 1):
             raise NotRead("a hint that is no whole number in the text or constexpr")
-        self.told[f"what line {self.line} promises to the compiler"] = None
+        self.tiles.told[
+            f"what line {self.tiles.memory.line} promises to the compiler"
+        ] = None
         return value
 
-    call_max_contiguous = call_multiple_of
+    max_contiguous = multiple_of
 
-    def call_device_assert(self, condition, message=None):
+    def device_assert(self, condition, message=None):
         """Nothing is stored where the condition does not hold, which the claim says."""
         holds = None
         with suppress(NotRead):
-            holds = self.decided(condition)
+            holds = self.tiles.truth(condition)
         if not holds:
-            self.told[f"what line {self.line} asserts"] = None
+            self.tiles.told[f"what line {self.tiles.memory.line} asserts"] = None
 
-    call_assume = call_device_assert
+    assume = device_assert
 
-    def call_static_assert(self, condition, message=None):
+    def static_assert(self, condition, message=None):
         """Nothing is compiled where the condition does not hold, or is known only while the kernel runs."""
         if not self._knows("condition", 0):
             raise NotRead("a static_assert of what only a kernel's run knows")
-        self.call_device_assert(condition)
+        self.device_assert(condition)
 
     def _knows(self, name, position):
         """Whether Triton knows an argument of the call that is read while it compiles."""
         known, options = self.passed
         return options.get(name, all(known[position : position + 1]))
 
-    def call_debug_barrier(self):
+    def debug_barrier(self):
         """Nothing."""
 
-    # programs and integers
-
-    def call_program_id(self, axis):
+    def program_id(self, axis):
         """The program's number."""
-        return Index(self.launch.number(self._grid_axis(axis)))
+        return Index(self.tiles.launch.number(self._grid_axis(axis)))
 
     def _grid_axis(self, axis):
-        number = self.whole_number(axis)
+        number = self.tiles.whole_number(axis)
         if number not in range(3):
             raise uncompiled(f"axis {number} of the grid, which has axes 0, 1 and 2")
-        self.asked.add(number)
+        self.tiles.asked.add(number)
         return number
 
-    def call_num_programs(self, axis):
+    def num_programs(self, axis):
         """How many programs there are along an axis."""
-        return Index(self.launch.programs(self._grid_axis(axis)))
+        return Index(self.tiles.launch.programs(self._grid_axis(axis)))
 
-    def call_cdiv(self, x, div):
+    def cdiv(self, x, div):
         """x / div rounded up."""
         if not isinstance(x, Index) or not isinstance(div, Index):
             raise NotRead("cdiv of what are no integers")
         if not x.e.is_nonnegative or not div.e.is_positive:
             raise NotRead("cdiv of what may be negative")
-        return Index(self.places.cdiv(x.e, div.e), fit(x.axes, div.axes))
+        return Index(self.tiles.places.cdiv(x.e, div.e), fit(x.axes, div.axes))
 
-    def call_minimum(self, x, y):
+    def minimum(self, x, y):
         """The smaller of two integers or numbers."""
         if isinstance(x, Index) and isinstance(y, Index):
             if x.axes or y.axes:
                 raise NotRead("a minimum of integers in lanes")
             return Index(least(x.e, y.e))
-        return apply(Min, self.number(x), self.number(y))
+        return apply(Min, self.tiles.number(x), self.tiles.number(y))
 
-    def call_maximum(self, x, y):
+    def maximum(self, x, y):
         """The larger of two numbers."""
         if isinstance(x, Index) and isinstance(y, Index):
             raise NotRead("a maximum of integers")
-        return apply(Max, self.number(x), self.number(y))
+        return apply(Max, self.tiles.number(x), self.tiles.number(y))
 
-    # tiles
-
-    def axis(self, size) -> str:
+    def _axis(self, size) -> str:
         """The axis that a length of a tile belongs to."""
         e = getattr(size, "e", None)
-        for axis, lanes in self.places.lanes.items():
+        for axis, lanes in self.tiles.places.lanes.items():
             if e is not None and e == lanes:
-                self.check_constexpr(e, "a number of lanes")
+                self.tiles.check_constexpr(e, "a number of lanes")
                 if e == N:
-                    self.told["N a power of 2"] = None
+                    self.tiles.told["N a power of 2"] = None
                 return axis
         words = "which is bound as no block: WHOLE, COLUMNS or ROWS"
         raise NotRead(f"a tile of {e} lanes, {words}")
 
-    def check_constexpr(self, e, words):
-        """Refuses an argument without tl.constexpr where Triton needs its value to compile."""
-        bound = self.launch.arguments.items()
-        for symbol in sorted(e.free_symbols, key=str):
-            names = [name for name, value in bound if value == symbol]
-            names += [name for name, _ in bound if name == str(symbol)]
-            if names and not {*names} & (self.constexprs | self.constants):
-                raise uncompiled(f"{names[0]} is {words} and no tl.constexpr")
-
-    def axes(self, *shape) -> tuple:
+    def _axes(self, *shape) -> tuple:
         """The axes of a shape, that is given as one tuple or size by size."""
         if isinstance(shape[0], tuple):
             (shape,) = shape
-        return tuple(map(self.axis, shape))
+        return tuple(map(self._axis, shape))
 
-    def call_arange(self, start, end):
+    def arange(self, start, end):
         """The lanes of a block."""
-        axis = self.axis(end)
+        axis = self._axis(end)
         if not isinstance(start, Index) or start.e != 0:
             raise NotRead("a range of lanes that does not start at 0")
         return Index(LANES.get(axis, S.Zero), (axis,))
 
-    def floats(self, dtype) -> None:
+    def _floats(self, dtype) -> None:
         """Refuses a dtype of anything but floating-point numbers."""
         if dtype != Dtype("float"):
             raise NotRead("a tile whose dtype is not known to be of floating point")
 
-    def call_zeros(self, shape, dtype):
+    def zeros(self, shape, dtype):
         """A tile of zeros; one of integers counts."""
         self._check_shape(shape)
         integer = dtype == Dtype("integer")
         if not integer:
-            self.floats(dtype)
-        self.integers |= integer
-        return replace(plain(0, self.axes(shape)), integer=integer)
+            self._floats(dtype)
+        self.tiles.integers |= integer
+        return replace(plain(0, self._axes(shape)), integer=integer)
 
-    def call_full(self, shape, value, dtype):
+    def full(self, shape, value, dtype):
         """A tile of one number."""
         self._check_shape(shape)
-        self.floats(dtype)
-        number = self.number(value)
+        self._floats(dtype)
+        number = self.tiles.number(value)
         if number.axes:
             raise NotRead("a tile filled with a tile")
-        return replace(number, axes=self.axes(shape), integer=False)
+        return replace(number, axes=self._axes(shape), integer=False)
 
     @staticmethod
     def _check_shape(shape):
@@ -366,22 +310,22 @@ class Calls(Expressions):
         if not isinstance(shape, tuple):
             raise uncompiled("a shape that is no tuple or list; write (B,)")
 
-    def call_zeros_like(self, input):
+    def zeros_like(self, input):
         """A tile of zeros."""
         if not isinstance(input, Number):
             raise NotRead("zeros like what is no tile of numbers")
         return plain(0, input.axes)
 
-    def call_where(self, condition, x, y):
+    def where(self, condition, x, y):
         """x where the condition holds, else y."""
-        if self.flag(condition):
-            raise Flag(self.flag(condition))
+        if self.tiles.flag(condition):
+            raise Flag(self.tiles.flag(condition))
         if isinstance(condition, bool):
             chosen = x if condition else y
             return replace(chosen, axes=fit(x.axes, y.axes))
-        x, y = self.number(x), self.number(y)
+        x, y = self.tiles.number(x), self.tiles.number(y)
         if isinstance(condition, Mask):
-            return self.where(condition, x, y)
+            return self.tiles.where(condition, x, y)
         if not isinstance(condition, Condition):
             raise NotRead("a choice by what is no mask")
         if (condition.a, condition.b) == (x, y):
@@ -393,11 +337,11 @@ class Calls(Expressions):
         chosen, sure = x, condition.holds
         if condition.zero is not None:
             sure = (True, False, False, False)
-            if self.launch.zero:
-                number = lettered(self.sums.lettered(condition.zero.inside))[0]
-                self.assumed[f"{number} is 0 in every row"] = None
+            if self.tiles.launch.zero:
+                number = lettered(self.tiles.sums.lettered(condition.zero.inside))[0]
+                self.tiles.assumed[f"{number} is 0 in every row"] = None
             else:
-                self.sums.needs(condition.zero, BRANCH)
+                self.tiles.sums.needs(condition.zero, BRANCH)
                 chosen = y
         elif condition.a is not None and not sure[0]:
             return self._by_step(condition.a, condition.b, x, y)
@@ -413,52 +357,52 @@ class Calls(Expressions):
         difference = apply(lambda p, q: p - q, a, b)
         if difference.inside is nan or nf(difference.inside) == 0:
             raise NotRead("a choice by values that are equal, or not known")
-        self.sums.needs(difference, DIVISOR)
+        self.tiles.sums.needs(difference, DIVISOR)
         chosen = apply(_larger, a, b, x, y)
         past = [nan if part.has(Heaviside) else part for part in chosen.parts[1:]]
         return replace(chosen, parts=(chosen.inside, *past))
 
-    def call_expand_dims(self, input, axis):
+    def expand_dims(self, input, axis):
         """A tile with an axis of length 1."""
-        at = self.whole_number(axis)
+        at = self.tiles.whole_number(axis)
         if not 0 <= at <= len(input.axes):
             raise NotRead("an axis that the tile has not")
         return replace(input, axes=(*input.axes[:at], "1", *input.axes[at:]))
 
-    def call_broadcast_to(self, input, *shape):
+    def broadcast_to(self, input, *shape):
         """A tile broadcast to a shape."""
-        axes = self.axes(*shape)
+        axes = self._axes(*shape)
         if fit(input.axes, axes) != axes:
             raise NotRead("a broadcast to a smaller shape")
         return replace(input, axes=axes)
 
-    def call_reshape(self, input, *shape):
+    def reshape(self, input, *shape):
         """The same tile, with axes of length 1 put in or left out."""
-        axes = self.axes(*shape)
+        axes = self._axes(*shape)
         if [a for a in axes if a != "1"] != [a for a in input.axes if a != "1"]:
             raise NotRead("a tile of another shape")
         return replace(input, axes=axes)
 
-    call_view = call_reshape
+    view = reshape
 
-    def call_trans(self, input):
+    def trans(self, input):
         """A tile of two axes transposed."""
         if len(input.axes) != 2:
             raise NotRead("a transposition of what has no two axes")
         return replace(input, axes=input.axes[::-1])
 
-    def call_sum(self, input, axis=None, keep_dims=False, dtype=None):
+    def sum(self, input, axis=None, keep_dims=False, dtype=None):
         """The sum over an axis of a tile, or over all of them."""
         if dtype is not None:
-            self.floats(dtype)
+            self._floats(dtype)
         if isinstance(input, Joined):
-            parts = [self.call_sum(part, axis, keep_dims) for part in input.parts]
+            parts = [self.sum(part, axis, keep_dims) for part in input.parts]
             return Joined(tuple(parts))
         if not isinstance(input, Number) or not isinstance(keep_dims, bool):
             raise NotRead("a sum of what is no tile of numbers")
         positions = list(range(len(input.axes)))
         if axis is not None:
-            position = self.whole_number(axis)
+            position = self.tiles.whole_number(axis)
             if not -len(positions) <= position < len(positions):
                 raise uncompiled(f"a sum over axis {position}, which the tile has not")
             positions = [positions[position]]
@@ -466,62 +410,62 @@ class Calls(Expressions):
             raise uncompiled("a sum over the lanes of what is no tile")
         value = input
         for position in positions:
-            value = self.sums.over(value, input.axes[position])
+            value = self.tiles.sums.over(value, input.axes[position])
         axes = list(value.axes)
         if not keep_dims:
             axes = [a for position, a in enumerate(axes) if position not in positions]
-        return self.sums.settled(replace(value, axes=tuple(axes)))
+        return self.tiles.sums.settled(replace(value, axes=tuple(axes)))
 
-    def call_max(self, input, axis):
+    def max(self, input, axis):
         """The largest of each row: a tensor of its own, which the definitions have to name."""
         place = input.place("C") if isinstance(input, Number) else None
         if (
             place is None
             or not input.complete
-            or input.axes[self.whole_number(axis) :] != ("C",)
+            or input.axes[self.tiles.whole_number(axis) :] != ("C",)
         ):
             raise NotRead("a maximum over something else than columns")
-        if not self.sums.full("C", place.cover) or input.parts[COLUMN] != -oo:
+        if not self.tiles.sums.full("C", place.cover) or input.parts[COLUMN] != -oo:
             raise NotRead("the largest of a row needs all columns, and -inf past them")
         row = input.place("R")
         if row is None:
             raise NotRead("a maximum of what is the same in every row")
         letters = {row.symbol: i, place.symbol: j}
-        name = tensor(f"largest_{len(self.largest)}", M)
-        self.largest[name[i]] = input.inside.xreplace(letters)
+        name = tensor(f"largest_{len(self.tiles.largest)}", M)
+        self.tiles.largest[name[i]] = input.inside.xreplace(letters)
         e = name[row.symbol]
         past = input.parts[ROW] if input.parts[ROW].is_number else nan
         places = frozenset({row})
         return Number((e, e, past, past), input.axes[:-1], places)
 
-    def call_join(self, a, b):
+    def join(self, a, b):
         """Two tiles of one shape side by side."""
-        a, b = self.number(a), self.number(b)
+        a, b = self.tiles.number(a), self.tiles.number(b)
         if a.axes != b.axes:
             raise NotRead("a join of tiles of two shapes")
         return Joined((a, b))
 
-    def call_split(self, a):
+    def split(self, a):
         """The two tiles that were joined."""
         if not isinstance(a, Joined):
             raise NotRead("a split of what was not joined")
         return a.parts
 
-    def call_fma(self, x, y, z):
+    def fma(self, x, y, z):
         """x * y + z."""
-        return self.operate("Add", self.operate("Mult", x, y), z)
+        return self.tiles.operate("Add", self.tiles.operate("Mult", x, y), z)
 
-    def call_fdiv(self, x, y, ieee_rounding=False):
+    def fdiv(self, x, y, ieee_rounding=False):
         """x / y."""
         if any(isinstance(e, Index) or getattr(e, "integer", False) for e in (x, y)):
             raise NotRead("a division function of an integer; cast it, or write /")
-        return self.sums.operate("Div", self.number(x), self.number(y))
+        return self.tiles.sums.operate(
+            "Div", self.tiles.number(x), self.tiles.number(y)
+        )
 
-    call_div_rn = call_fdiv
+    div_rn = fdiv
 
-    # memory
-
-    def call_load(
+    def load(
         self,
         pointer,
         mask=None,
@@ -534,7 +478,7 @@ class Calls(Expressions):
     ):
         """What is in memory; a masked lane holds `other`."""
         no_mask = mask is None
-        mask = self.mask(pointer, mask, boundary_check, padding_option)
+        mask = self._mask(pointer, mask, boundary_check, padding_option)
         self._check_words(EVICTION, eviction_policy)
         self._check_words(CACHE_LOAD, cache_modifier)
         if other is not None and (no_mask or pointer.edges):
@@ -545,20 +489,19 @@ class Calls(Expressions):
             if padding_option == "zero":
                 other = Index(S.Zero)
         if other is not None:
-            other = self.number(other)
+            other = self.tiles.number(other)
             if other.axes or other.places:
                 raise NotRead("masked lanes that hold a tile")
             other = other.inside
-        self.memory.line = self.line
-        return self.memory.load(pointer, mask, other)
+        return self.tiles.memory.load(pointer, mask, other)
 
-    def mask(self, pointer, mask, boundary_check, padding="") -> Mask:
+    def _mask(self, pointer, mask, boundary_check, padding="") -> Mask:
         """The mask of an access."""
         if not isinstance(pointer, Pointer):
             strides = set()
-            for bound in self.launch.arguments.values():
+            for bound in self.tiles.launch.arguments.values():
                 strides |= {stride for _, stride in getattr(bound, "strides", ())}
-            names = ", ".join(sorted(self.unbound - strides)) or "none"
+            names = ", ".join(sorted(self.tiles.unbound - strides)) or "none"
             why = "bind pointers as T, Out or InOut; arguments that are not bound"
             raise NotRead(f"an address that is no pointer: {why}: {names}")
         if pointer.edges:
@@ -566,7 +509,7 @@ class Calls(Expressions):
                 raise uncompiled("a block pointer with a mask")
             checks = boundary_check or ()
             checks = checks if isinstance(checks, tuple) else (checks,)
-            numbers = [self.whole_number(axis) for axis in checks]
+            numbers = [self.tiles.whole_number(axis) for axis in checks]
             if len(set(numbers)) < len(numbers):
                 raise uncompiled("boundary_check of an axis twice")
             if not set(numbers) <= set(range(len(pointer.edges))):
@@ -589,7 +532,7 @@ class Calls(Expressions):
             raise NotRead("a mask of more axes or lanes than its address")
         return mask
 
-    def call_store(
+    def store(
         self,
         pointer,
         value,
@@ -601,7 +544,7 @@ class Calls(Expressions):
         """Writes to memory."""
         self._check_words(EVICTION, eviction_policy)
         self._check_words(CACHE_STORE, cache_modifier)
-        self.keep(pointer, value, mask, boundary_check)
+        self._keep(pointer, value, mask, boundary_check)
 
     @staticmethod
     def _check_words(words, word):
@@ -609,30 +552,29 @@ class Calls(Expressions):
         if word and word not in words:
             raise uncompiled(f"{word!r}, needs one of {', '.join(words)}")
 
-    def keep(self, pointer, value, mask, boundary_check=(), atomic=False):
+    def _keep(self, pointer, value, mask, boundary_check=(), atomic=False):
         """Stores a value, which rests on the conditions of all operations so far."""
-        mask = self.mask(pointer, mask, boundary_check)
-        self.memory.line = self.line
-        self.memory.store(pointer, self.number(value), mask, atomic)
-        self.rests_on[pointer.name] = len(self.sums.domain)
+        mask = self._mask(pointer, mask, boundary_check)
+        self.tiles.memory.store(pointer, self.tiles.number(value), mask, atomic)
+        self.tiles.rests_on[pointer.name] = len(self.tiles.sums.domain)
 
-    def call_atomic_add(self, pointer, val, mask=None, sem=None, scope=None):
+    def atomic_add(self, pointer, val, mask=None, sem=None, scope=None):
         """Adds to memory; what it returns is not read."""
         if scope not in (None, "gpu", "sys"):
             raise NotRead(f"an atomic addition for the programs of a {scope} alone")
         self._check_words(ORDERS, sem)
         if getattr(pointer, "edges", ()):
             raise NotRead("an atomic addition by a block pointer")
-        self.keep(pointer, val, mask, atomic=True)
+        self._keep(pointer, val, mask, atomic=True)
         return Qualified("what an atomic addition returns")
 
-    def call_make_block_ptr(self, base, shape, strides, offsets, block_shape, order):
+    def make_block_ptr(self, base, shape, strides, offsets, block_shape, order):
         """A pointer to a block of a tensor."""
         if not isinstance(base, Pointer) or base.edges or base.offset.axes:
             raise NotRead("a block pointer from what is no pointer")
-        if {self.whole_number(axis) for axis in order} != set(range(len(shape))):
+        if {self.tiles.whole_number(axis) for axis in order} != set(range(len(shape))):
             raise NotRead("a block pointer whose order names other axes")
-        axes = self.axes(block_shape)
+        axes = self._axes(block_shape)
         offset, edges = base.offset.e, []
         for axis, size, stride, start in zip(
             axes, shape, strides, offsets, strict=True
@@ -643,12 +585,16 @@ class Calls(Expressions):
         steps = tuple(stride.e for stride in strides)
         return Pointer(base.name, Index(expand(offset), axes), tuple(edges), steps)
 
-    def call_advance(self, base, offsets):
+    def advance(self, base, offsets):
         """A block pointer moved."""
         steps = [step.e for step in offsets]
         pairs = zip(base.edges, steps, strict=True)
         edges = tuple((expand(e + step), size) for (e, size), step in pairs)
-        moved = self.operate(
+        moved = self.tiles.operate(
             "Add", base.offset, Index(sum(map(mul, steps, base.strides)))
         )
         return replace(base, offset=moved, edges=edges)
+
+
+# the functions that are read by a method of their name
+READ = {name for name in vars(Language) if not name.startswith("_")} - {"call"}

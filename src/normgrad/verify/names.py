@@ -1,0 +1,168 @@
+"""What a name in a kernel stands for: an argument by its binding, else what its module, Triton or Python has."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import S, sympify
+
+from .binding import CHUNK, COLUMNS, FLOAT, PROGRAM_COUNT, ROWS, TAKEN, WHOLE, T, letter
+from .source import Source
+from .tiles import Tiles
+from .values import Dtype, Index, NotRead, Number, Pointer, Qualified, plain, uncompiled
+
+BUILTINS = ("range", "min", "max", "float", "abs", "len")
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a module's text, which is read where it is called."""
+
+    source: Source
+    node: ast.FunctionDef
+
+
+# what a decorator sets an argument to, where the text does not say it
+UNSEEN = object()
+
+
+@dataclass(frozen=True)
+class Unbound:
+    """An argument of the kernel that the binding does not name; why: it cannot be any integer."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A flag or a number that the binding, a decorator or a default gives an argument.
+
+    Args:  words: for the claim, where it is read; guessed: whether it is a default, which a launcher may change
+    """
+
+    value: object
+    words: str
+    guessed: bool = False
+
+
+class Names:
+    """The names of one launch.
+
+    Args:  tiles: the values that they stand for; source: the kernel's module
+           evaluate: of an expression of a module's text, (node, module)
+    """
+
+    def __init__(
+        self,
+        tiles: Tiles,
+        source: Source,
+        evaluate: Callable[[ast.expr, Source], Any],
+    ):
+        self.tiles, self.launch = tiles, tiles.launch
+        self.source, self.evaluate = source, evaluate
+
+    def argument(self, name: str, default: ast.expr | None = None, given=()):
+        """The value of a kernel's argument; one that is not bound is an integer of at least 1.
+
+        Args:  given: {argument: what a decorator sets it to}
+        """
+        if name in given and name not in self.launch.arguments:
+            if given[name] is UNSEEN:
+                return Unbound(f"{name} is set by a decorator to what is not read")
+            value = self.evaluate(ast.Constant(given[name]), self.source)
+            return Given(value, f"{name}={given[name]!r}")
+        if name not in self.launch.arguments:
+            if default is None:
+                return Unbound()
+            words = f"{name}={ast.unparse(default)}"
+            return Given(self.evaluate(default, self.source), words, guessed=True)
+        bound = self.launch.arguments[name]
+        if isinstance(bound, T):
+            return Pointer(name, Index(S.Zero))
+        if bound is FLOAT:
+            return Dtype("float")
+        if bound is PROGRAM_COUNT:
+            return Index(self.tiles.launch.programs(0))
+        if any(bound is word for word in (WHOLE, COLUMNS, ROWS, CHUNK)):
+            return Index(letter(name))
+        words = f"{name}={bound!r}"
+        if bound is None or isinstance(bound, bool | str):
+            return Given(bound, words)
+        if isinstance(bound, float):
+            return Given(self.evaluate(ast.Constant(bound), self.source), words)
+        e = sympify(bound)
+        value = Index(e) if e.is_integer else plain(e)
+        return Given(value, words) if e.is_number else value
+
+    def _taken(self, value):
+        """What an argument holds; a flag or a number that is read stands in the claim."""
+        if not isinstance(value, Given):
+            return value
+        self.tiles.told[value.words] = None
+        if value.guessed:
+            self.tiles.guessed[value.words] = None
+        return value.value
+
+    def value(self, name: str, local: Mapping, source: Source):
+        """What a name stands for: first in the function, then in its module, then in Python."""
+        if name not in local:
+            return self.named(name, source)
+        if not isinstance(local[name], Unbound):
+            return self._taken(local[name])
+        if local[name].why:
+            raise NotRead(f"{local[name].why}: bind it")
+        if name in TAKEN:
+            why = "is not bound, and nothing is guessed from its name: bind it"
+            raise NotRead(f"{name} {why}")
+        self.tiles.unbound.add(name)
+        return Index(letter(name))
+
+    def named(self, name: str, source: Source):
+        """What a name of a module stands for."""
+        bound = self.launch.arguments
+        if source.function(name) is not None:
+            return Function(source, source.function(name))
+        if name in source.constants:
+            value = source.constant(name)
+            if name in bound and not isinstance(bound[name], T):
+                self.tiles.constants.add(name)
+                self.tiles.assumed[f"{name} is {bound[name]}"] = None
+                return self._global(name, value, self._taken(self.argument(name)))
+            if value is None:
+                raise NotRead(f"{name}: its value is not read")
+            return self._global(name, value, self.evaluate(value, source))
+        if name in source.imports:
+            return self._imported(name, source)
+        if name in BUILTINS:
+            return Qualified(f"builtins.{name}")
+        why = "not defined or imported in this text, or an `if` or a loop changes it"
+        raise NotRead(f"{name} has no value here: {why}")
+
+    @staticmethod
+    def _global(name, node, value):
+        """A value of a module, which a kernel may use where it is made by tl.constexpr."""
+        made = ast.unparse(getattr(node, "func", node)).rpartition(".")[2]
+        if isinstance(node, ast.Name) or made == "constexpr":
+            return value
+        why = f"{name} is a global of the module that is not made by tl.constexpr(...)"
+        if isinstance(node, ast.Constant | ast.UnaryOp):
+            raise uncompiled(why)
+        if isinstance(value, Index | Number | bool | str | tuple | None):
+            raise NotRead(why)
+        return value
+
+    def _imported(self, name, source):
+        path, file = source.imported(name)
+        original = path.rpartition(".")[2]
+        if path in ("triton", "triton.language", "math"):
+            return Qualified(path)
+        if original in ("tl", "language", "triton"):
+            library = "triton" if original == "triton" else "triton.language"
+            self.tiles.assumed[f"{name}, imported as {path}, is {library}"] = None
+            return Qualified(library)
+        if file is not None:
+            return self.named(original, file)
+        return Qualified(path)
