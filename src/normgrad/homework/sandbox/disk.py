@@ -23,9 +23,9 @@ OFFERED = (
     )),
     "normgrad.verify",
     *(f"normgrad.verify.{name}" for name in (
-        "api arrays binding calls confront decorators definitions difference domain expressions front functions "
-        "genuine interpreter library loops memory over_rows places point programs python_source source statements sums "
-        "syntax tables tables.elementary text values verdict welford".split()
+        "api array_values arrays binding confront decorators definitions difference domain front functions "
+        "genuine interpreter kernel language library loops memory names over_rows places point programs "
+        "python_source source sums syntax tables tables.elementary text tiles values verdict welford".split()
     )),
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in "claim folding names reasons typed verbs verdict".split()),
