@@ -14,7 +14,7 @@ from machine_mutants import machine_mutants, statement_at
 from verify_kernels import SUM
 
 from normgrad.mistakes import mutants
-from normgrad.spec import PLACED, PLACEMENTS
+from normgrad.spec import PLACED
 from normgrad.symbolic.derivations import family
 from normgrad.symbolic.symbols import M, N, eps
 from normgrad.verify import COLUMNS, ROWS, Out, T, api, verify
@@ -74,7 +74,8 @@ def verify_loop(case, kernel, run=True):
 
     Args:  kernel: a function of the package, or of a copy of it; run: whether a proof is confronted with a run
     """
-    names = [*inspect.signature(getattr(kernel, "py_func", kernel)).parameters]
+    function = getattr(kernel, "py_func", kernel)
+    names = [*inspect.signature(function).parameters]
     stored = LOOPS[kernel.__name__]
     binding = {
         "program": PROGRAM,
@@ -85,7 +86,7 @@ def verify_loop(case, kernel, run=True):
         "center": case.center,
         "scale": family.c,
         "eps": eps,
-        "placement": list(PLACEMENTS).index(PLACED[case.piece]),
+        "placement": function.__globals__[PLACED[case.piece].upper()],
         "most": LIMIT,
     }
     absent = {"weight": Filled((N,), 1), "bias": Filled((N,)), "mean": Filled((M,))}

@@ -3,12 +3,11 @@
 from itertools import product
 
 import pytest
-from sympy import Heaviside, Max
 
 from normgrad.symbolic import Partial, prove
 from normgrad.symbolic.derivations import family
-from normgrad.symbolic.symbols import N, eps, i, j
-from normgrad.verify.definitions import GATES, LOSS, OFFSET, entry, norm
+from normgrad.symbolic.symbols import N, i, j
+from normgrad.verify.definitions import GATES, LOSS, OFFSET, entry, norm, place
 from normgrad.verify.package import PIECES, Case
 from normgrad.verify.programs import GRADIENT
 
@@ -44,12 +43,7 @@ def test_gradients_are_derivatives_of_the_loss(
 def test_the_package_s_kernels_are_held_against_the_operator_of_the_book(
     center, mean, piece
 ):
-    s = family.s[i]
-    denominator, kappa = Max(s, eps), Heaviside(s - eps)
-    if piece != "clamp":
-        branch = family.branches()[piece]
-        denominator, kappa = branch.denominator, branch.factor
-    book = family.operator(denominator, kappa)
+    book = family.operator(*place(piece))
     own = Case(center, mean, piece, offset=True).definitions()
     flags = {family.a: int(center), family.n: N if mean else 1, family.w0: OFFSET}
     bases = {family.w: entry("weight").base, family.b: entry("bias").base}

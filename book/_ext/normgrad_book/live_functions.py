@@ -6,12 +6,12 @@ from functools import cache
 
 from sympy import Expr, Symbol, sqrt
 
+from normgrad.spec import PLACEMENTS
 from normgrad.symbolic import Defs, as_written, equation, tensor, total
 from normgrad.symbolic.browser_code import HELPERS, browser_source
 from normgrad.symbolic.derivations import family
 from normgrad.symbolic.symbols import M, N, alphabet, i, j, k, over_all, p
 
-PLACES = ("inside", "outside", "clamp")
 # The arrows of LayerNorm's graph, each named by its two ends; 1 where a cotangent passes, 0 where the arrow is cut.
 ARROWS = ("D_y", "v_D", "q_v", "q_y", "mean_q", "x_mean", "x_q")
 # The cotangents in the order of the backward pass, each with the equation that the graph's page proves.
@@ -38,7 +38,7 @@ def norms() -> str:
     )
     return "\n".join(
         browser_source(family.computed(placement), outputs, f"norm_{placement}")
-        for placement in PLACES
+        for placement in PLACEMENTS
     )
 
 

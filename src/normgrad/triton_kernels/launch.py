@@ -113,11 +113,6 @@ def _heads(per_head, t):
 
 def kernel_options(n, acc, spec, per_head):
     """What a kernel is compiled for: the row's length, the dtype of the sums and the spec."""
-    # arithmetic.denominator and kappa take any other name for one of these
-    if spec.placement not in ("inside", "outside", "clamp"):
-        raise NotImplementedError(
-            f"placement: got {spec.placement!r}, which the Triton kernels do not compute"
-        )
     return {
         "N": n,
         "VECTOR": stride_unit(n),

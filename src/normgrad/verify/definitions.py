@@ -10,7 +10,7 @@ A test proves once that each formula named as a gradient is the derivative of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -26,17 +26,18 @@ from sympy import (
     S,
     Symbol,
     Tuple,
-    sqrt,
     sympify,
 )
 
 from ..prove.claim import in_kernel_terms
+from ..spec import PLACEMENTS, REDUCTIONS
 from ..symbolic.conditions import side_conditions
 from ..symbolic.definitions import Defs
+from ..symbolic.derivations import family
 from ..symbolic.elementary import sigmoid
 from ..symbolic.notation import tensor, total
 from ..symbolic.proof import lettered
-from ..symbolic.symbols import M, N, eps, i, j, over_all
+from ..symbolic.symbols import M, N, eps, i, j
 from .text import check_fields, check_type
 
 # A constant added to the weight of which nothing is known but that it is not 0.
@@ -64,11 +65,14 @@ GATES = {
         lambda t: sigmoid(t) * (1 + t * (1 - sigmoid(t))),
     ),
 }
-CHOICES = {
-    "reduce": ("mean", "sum"),
-    "placement": ("inside", "outside", "clamp"),
-    "gate": tuple(GATES),
-}
+CHOICES = {"reduce": REDUCTIONS, "placement": tuple(PLACEMENTS), "gate": tuple(GATES)}
+OPTIONAL = ("residual", "weight", "bias", "dresidual_out")
+# {what programs call a tensor: that of the book's operator}, where it has another name or may be absent
+BOOK = {name: getattr(family, name) for name in ("residual", "dresidual_out")}
+BOOK |= {"weight": family.w, "bias": family.b}
+BOOK |= {"residual_out": family.p, "x_hat": family.r}
+# the steps of the book's operator that have no name here
+STEPS = {family.q, family.s, family.D}
 
 
 @dataclass(frozen=True)
@@ -172,37 +176,65 @@ def rows(e: Expr) -> Expr:
     return total(M, lambda r: e.xreplace({i: r}))
 
 
-def operator(
-    a, n, place, residual, weight, shift, gate, dresidual_out, c=S.One
-) -> Defs:
-    """The operator and its backward as definitions.
+def place(piece: str) -> tuple[Expr, Expr]:
+    """(D, kappa) of s[i] for a piece of spec.PLACED; as a floor for all s, in the functions that programs call."""
+    s = family.s[i]
+    if piece == "clamp":
+        return Max(s, eps), Heaviside(s - eps)
+    branch = family.branches()[piece]
+    return branch.denominator, branch.factor
 
-    Args:  a: 1 for a centred row, else 0; n: what the sum of squares is divided by
-           place: s -> (D, kappa), the denominator and D * D'(s) / s, None for a forward alone
-           residual, dresidual_out: 0 where there is none; c, weight: what x_hat is scaled by; shift: the bias
-           gate: (f, its derivative)
+
+def operator(
+    piece: str,
+    absent: Container[str],
+    center: bool,
+    mean: bool,
+    scale: Expr = S.One,
+    offset: Expr = S.Zero,
+    gate: str = "none",
+) -> Defs:
+    """The book's operator with the names of programs, and its backward by the two sums of a row, c1 and c2.
+
+    Args:  piece: of spec.PLACED; absent: names of OPTIONAL; mean: whether squares are averaged
+           scale, offset: c and w0 of the book; gate: of GATES
     """
-    defs, (factor, slope) = Defs(), gate
-    defs[at.residual_out] = at.x + residual
-    defs[at.mean] = columns(at.residual_out) / N
-    centred = at.residual_out - a * at.mean
-    denominator, kappa = place(sqrt(1 / n * columns(centred**2)))
-    defs[at.rstd] = 1 / denominator
-    defs[at.x_hat] = centred * at.rstd
-    scale = c * weight
-    affine = at.x_hat * scale + shift
+    book, (factor, slope) = family.operator(*place(piece)), GATES[gate]
+    a, n = S(int(center)), N if mean else S.One
+    flags = {family.a: a, family.n: n, family.c: scale, family.w0: offset}
+    # {a tensor of the book: its entry at row i and column j here}
+    entries = {base: entry(name) for name, base in BOOK.items()}
+    for name in OPTIONAL:
+        if name in absent:
+            entries[BOOK[name]] = S.Zero
+    if "weight" in absent:
+        entries[family.w], flags[family.w0] = S.One, S.Zero
+
+    def line(base):
+        formula, changes = book.unfold(book.line(base)[1], STEPS), {}
+        for part in formula.atoms(Indexed):
+            if part.base in entries:
+                letters = [LETTERS[size] for size in part.base.shape]
+                at_part = dict(zip(letters, part.indices, strict=True))
+                changes[part] = entries[part.base].xreplace(at_part)
+        return formula.xreplace(changes).xreplace(flags)
+
+    defs = Defs()
+    for name in ("residual_out", "mean", "rstd", "x_hat"):
+        defs[entry(name)] = line(BOOK.get(name, TENSORS[name]))
+    affine = line(family.y)
     defs[at.y] = affine * factor(at.gate)
-    if kappa is None:
-        return defs
-    loss = at.dy * at.y + dresidual_out * at.residual_out
-    defs[LOSS] = over_all(lambda row, column: loss.xreplace({i: row, j: column}))
-    defs[at.wdy] = at.dy * factor(at.gate) * scale
-    defs[at.c1] = kappa / n * columns(at.x_hat * at.wdy)
+    defs[LOSS] = line(LOSS)
+    # the cotangent of what the gate multiplies
+    entries[family.dy] = at.dy * factor(at.gate)
+    defs[at.wdy] = line(family.wdy)
+    defs[at.c1] = line(family.kappa) / n * columns(at.x_hat * at.wdy)
     defs[at.c2] = a / N * columns(at.wdy)
-    defs[at.dx] = at.rstd * (at.wdy - at.c2 - at.x_hat * at.c1) + dresidual_out
+    product = at.rstd * (at.wdy - at.c2 - at.x_hat * at.c1)
+    defs[at.dx] = product + entries[family.dresidual_out]
     defs[at.dresidual] = at.dx
-    defs[at.dw] = c * rows(at.dy * factor(at.gate) * at.x_hat)
-    defs[at.db] = rows(at.dy * factor(at.gate))
+    defs[at.dw] = line(family.dw)
+    defs[at.db] = line(family.db)
     defs[at.dgate] = at.dy * affine * slope(at.gate)
     return defs
 
@@ -239,20 +271,12 @@ def norm(
         if arguments[argument] not in words:
             got = f"{argument}: got {arguments[argument]!r}"
             raise ValueError(f"{got}, needs one of {words}")
-    places = {
-        "inside": lambda s: (sqrt(s**2 + eps), S.One),
-        "outside": lambda s: (s + eps, 1 / (at.rstd * s)),
-        "clamp": lambda s: (Max(s, eps), None),
-    }
+    absent = [name for name in OPTIONAL if not arguments[name]]
+    offset = sympify(weight_offset)
     defs = operator(
-        S(int(center)),
-        N if reduce == "mean" else S.One,
-        places[placement],
-        at.residual if residual else S.Zero,
-        sympify(weight_offset) + at.weight if weight else S.One,
-        at.bias if bias else S.Zero,
-        GATES[gate],
-        at.dresidual_out if dresidual_out else S.Zero,
+        placement, absent, center, reduce == "mean", offset=offset, gate=gate
     )
-    names = "y residual_out mean rstd dx dresidual dw db dgate".split()
-    return Norm(defs, {name: entry(name) for name in names if entry(name) in defs})
+    names = "y residual_out mean rstd"
+    if placement != "clamp":
+        names += " dx dresidual dw db dgate"
+    return Norm(defs, {name: entry(name) for name in names.split()})

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from sympy import Heaviside, Max, S, Symbol
+from sympy import S, Symbol
 
 from ..spec import PLACED
 from ..symbolic.derivations import family
@@ -27,7 +27,7 @@ from .binding import (
     T,
     letter,
 )
-from .definitions import GATES, OFFSET, Norm, at, entry, operator
+from .definitions import OFFSET, Norm, entry, operator
 from .kernel import parameters
 from .source import Source
 from .verdict import Verdict, whole
@@ -144,26 +144,10 @@ class Case:
 
 @cache
 def _definitions(case):
-    branch = family.branches()[case.piece] if case.piece != "clamp" else None
-
-    def place(s):
-        if branch is None:
-            return Max(s, eps), Heaviside(s - eps)
-        parts = branch.denominator, branch.factor
-        return tuple(e.xreplace({family.s[i]: s}) for e in parts)
-
-    offset = OFFSET if case.offset else S.Zero
-    defs = operator(
-        S(int(case.center)),
-        N if case.mean else S.One,
-        place,
-        at.residual if case.residual else S.Zero,
-        offset + (at.weight if case.weight else S.One),
-        at.bias if case.bias else S.Zero,
-        GATES["none"],
-        at.dresidual_out if case.residual else S.Zero,
-        family.c,
-    )
+    offset = S.Zero
+    if case.offset:
+        offset = OFFSET
+    defs = operator(case.piece, case.absent, case.center, case.mean, family.c, offset)
     defs[zero[i]] = S.Zero
     names = (*FORWARD, *BACKWARD, "c1", "c2")
     return Norm(defs, {name: entry(name) for name in names} | {"zero": zero[i]})
