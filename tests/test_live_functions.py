@@ -10,6 +10,7 @@ import pytest
 from normgrad import LAYER_NORM, NormSpec, numpy_ref
 from normgrad.checks import tolerance
 from normgrad.checks.cases import draw
+from normgrad.spec import PLACEMENTS
 from normgrad_book import live_functions as live
 
 
@@ -74,7 +75,7 @@ def test_norms_agree_with_the_reference(run, rng):
             scale=rng.uniform(0.5, 2),
             weight_offset=rng.uniform(-1, 1),
             eps=10 ** rng.uniform(-8, 0),
-            placement=live.PLACES[number % 3],
+            placement=list(PLACEMENTS)[number % 3],
         )
         settings.append(
             (replace(case, x=size * case.x, residual=size * case.residual), spec)
