@@ -23,6 +23,8 @@ def conditions(
     """(where the claim holds, {position: a condition that the definitions do not have}), in words.
 
     Args:  needed: (a number, what must hold of it) for each operation, in i and j
+
+    For a kernel that divides by x. It stops a divisor that is 0 in more than points, and a root of what is negative.
     """
     where: dict[str, None] = {}
     unfold = definitions.defs.unfold
@@ -40,7 +42,10 @@ def conditions(
 
 
 def defined(e: Expr, kind: str, definitions: Norm) -> bool:
-    """Whether the definitions have no value either where a condition on e does not hold."""
+    """Whether the definitions have no value either where a condition on e does not hold.
+
+    For the root of the mean square. It stops a root, or a branch at 0, that the definitions do not have.
+    """
     try:
         forms = [
             nf(definitions.defs.unfold(head)) for head in definitions.outputs.values()

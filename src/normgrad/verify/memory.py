@@ -89,7 +89,10 @@ class Memory:
     # addresses
 
     def entry(self, pointer: Pointer) -> tuple[T, dict[str, Place]]:
-        """The tensor and the places of an address, {letter of its index: place}."""
+        """The tensor and the places of an address, {letter of its index: place}.
+
+        For tensors with strides of their own. It stops an address by another tensor's stride, and one between entries.
+        """
         bound = self.launch.arguments[pointer.name]
         letters, stride = bound.letters, self.launch.stride
         has_rows, has_columns = letters[:1] in (("i",), ("p",)), "j" in letters
@@ -125,6 +128,10 @@ class Memory:
             raise NotRead(f"{pointer.name}: {reason}; {words}") from None
 
     def _place(self, axis, index):
+        """The place of an index; "P" is that of a row of partial sums, which is the program's own.
+
+        For dw in two kernels. It stops programs that write over each other's row.
+        """
         if axis != "P":
             return self.places.at(axis, index)
         axis = PIDS.index(index) if index in PIDS else None
@@ -134,7 +141,10 @@ class Memory:
         return Place(number, "P", "own", False, M, None, False, frozenset({axis}))
 
     def _bounds(self, mask: Mask, places: list[Place], verb: str) -> set[str]:
-        """The axes along which a mask leaves out exactly what is past the end."""
+        """The axes along which a mask leaves out exactly what is past the end.
+
+        For blocks that do not divide a size. It stops a mask that leaves out an entry, or lets one past the end in.
+        """
         bounds: dict[Place, set] = {}
         guards, apart = frozenset().union(*self.guards), False
         for e, bound in mask.below | guards:
@@ -211,7 +221,10 @@ class Memory:
         return Number((*parts, corner), axes, frozenset(places))
 
     def _stored(self, name, access):
-        """What this program has stored in that entry, None where it has stored nothing in the tensor."""
+        """What this program has stored in that entry, None where it has stored nothing in the tensor.
+
+        For x + residual, which is stored and read again. It stops a read of tiles that no store has reached.
+        """
         stores = self.stores.get(name)
         if name in self.faults:
             raise NotRead(f"{name} is read after a store that is not followed")
@@ -229,7 +242,10 @@ class Memory:
         return stores[0].value.xreplace(symbols)
 
     def _apart(self, name, store, load):
-        """Refuses a load of what another turn or another program may write."""
+        """Refuses a load of what another turn or another program may write.
+
+        For a kernel that overwrites what it reads. It stops a load of a later turn's tile, or of what others add to.
+        """
         places = [p for p in (store.row, store.column) if p is not None]
         same = [p for p in places if p in (load.row, load.column)]
         both = set(store.loops) & set(load.loops)
@@ -252,6 +268,10 @@ class Memory:
             self.faults.setdefault(pointer.name, reason)
 
     def _store(self, pointer, value, mask, atomic):
+        """Keeps a store of one value in each entry.
+
+        For every output. It stops lanes or turns that store in one entry, a part of a sum, and what is not known.
+        """
         name = pointer.name
         bound, by_letter = self.entry(pointer)
         if bound.after is None or atomic and not isinstance(bound, Out):
@@ -288,7 +308,10 @@ class Memory:
         self.stores.setdefault(name, []).append(access)
 
     def _all_rows(self, name, value, by_letter, atomic):
-        """A value that every program adds to, as the sum over all rows."""
+        """A value that every program adds to, as the sum over all rows.
+
+        For dw by atomic additions, or by a row for each program. It stops a store by each program in one entry.
+        """
         place = value.place("R")
         if "i" in by_letter:
             if value.share:
@@ -324,7 +347,10 @@ class Memory:
     # the end
 
     def _all_columns(self, name, stores) -> bool:
-        """Whether stores of one value reach every column once."""
+        """Whether stores of one value reach every column once.
+
+        For the last tile apart. It stops a sweep that leaves a tile out, and a second store of another value.
+        """
         for store in stores[1:]:
             if nf(expand(store.value - stores[0].value)) != 0:
                 raise NotRead(f"{name} is written twice, with different values")
@@ -362,7 +388,10 @@ class Memory:
         }
 
     def _left(self, name, stores):
-        """Refuses stores that leave out places, or write some twice."""
+        """Refuses stores that leave out places, or write some twice.
+
+        For every output. It stops a sweep without its first tile, and a second axis of programs that store the same.
+        """
         if not self._all_columns(name, stores):
             kind = Wrong if len(stores) == 1 else NotRead
             raise kind(f"{name}: columns are left out")

@@ -5,12 +5,14 @@ or A, A + s, A + 2 s and so on below E, as a loop counts. What the table does no
 
 | q | columns | rows |
 |---|---|---|
-| a constant, or the last tile | that tile | |
+| 0 where a row has one tile, or the last tile | that tile | |
 | the program's number | its own tile | its own row or tile |
 | 0, 1, ..., T - 1 | all | all |
-| from any tile to any, upwards or downwards | these | |
+| from a tile to a tile, upwards or downwards, each counted from the first or the last | these | |
 | pid, pid + P, ..., below T | | the program's share |
 | pid K, ..., below pid K + K, or below min(that, T) | | the program's share |
+
+One pattern is of tiles whose first index is no multiple of the block: they start where a program's share of rows does.
 """
 
 from __future__ import annotations
@@ -76,7 +78,10 @@ class Places:
         return CEILING(a, b) if quotient is None else quotient
 
     def floor(self, a: Expr, b: Expr) -> Expr:
-        """a // b, where its rounding is known, else a symbol of its own."""
+        """a // b, where its rounding is known, else a symbol of its own.
+
+        For the start of the last tile, and for heads. It stops (n // b) * b, where no tile starts if b divides n.
+        """
         a, b = expand(a), expand(b)
         if not b.is_positive:
             return FLOOR(a, b)
@@ -112,7 +117,10 @@ class Places:
         return self._shared(expand(a), expand(b)) or (expand(a), expand(b))
 
     def below(self, a: Expr, b: Expr) -> bool | None:
-        """Whether a < b for every program; None where that depends."""
+        """Whether a < b for every program; None where that depends.
+
+        For a branch that is the same in all programs. It stops an early return of some, as that of rows from N on.
+        """
         difference = expand(b - a)
         if difference.is_positive:
             return True
@@ -132,7 +140,10 @@ class Places:
         return self.cdiv(high - low, step)
 
     def _progression(self, q, unit, size, tiles):
-        """(A, s, E, turn): q is A, A + s, ... below E, at each turn one, if A is the same in all."""
+        """(A, s, E, turn): q is A, A + s, ... below E, at each turn one, if A is the same in all.
+
+        For a loop whose counter is a row, a column or a tile. It stops one that ends at another size.
+        """
         turns = [turn for turn in self.loops if q.has(turn)]
         if not turns:
             return q, S.Zero, None, None
@@ -186,6 +197,10 @@ class Places:
         return list(self._places.values())
 
     def _column(self, e):
+        """What a pattern says of columns, None for none.
+
+        For a sweep over tiles. It stops tiles that are shifted, left out, or those of a program of another axis.
+        """
         lane, block, tiles = LANES["C"], self.column_block, self.launch.column_tiles
         if e == lane and block is None:  # exactly N lanes
             return (S.Zero, S.Zero), False, N, None, frozenset()
@@ -212,6 +227,10 @@ class Places:
         return (first, last), left == 0, N, turn, frozenset()
 
     def _row(self, e):
+        """What a pattern says of rows, None for none.
+
+        For a program's own rows, or all of them. It stops one entry for two rows, and rows that two programs take.
+        """
         lane, lanes = LANES["R"], e.has(LANES["R"])
         unit, tiles, q = S.One, M, e
         if lanes:
@@ -236,7 +255,10 @@ class Places:
         return "own", lanes or end != last, M, turn, frozenset({axis})
 
     def _unaligned(self, start):
-        """Tiles that start at a program's first row, whatever that is: they end where the program's rows do."""
+        """Tiles that start at a program's first row, whatever that is: they end where the program's rows do.
+
+        For a share of rows that is no multiple of the block. It stops tiles that start one later, or leave some out.
+        """
         turns = [turn for turn in self.loops if start.has(turn)]
         if len(turns) != 1:
             return None
@@ -252,7 +274,8 @@ class Places:
     def _share(self, first, end, total):
         """(an axis of the grid, where its program's share ends), where it has a size and all of them take everything.
 
-        The launcher promises that, or it is the kernel's own division.
+        The launcher promises that, or it is the kernel's own division. For chunks of rows. It stops a chunk of another
+        size, with which rows are left out or are taken twice.
         """
         for axis, kind in enumerate(self.launch.grid):
             size, programs = first.coeff(PIDS[axis], 1), self.launch.programs(axis)

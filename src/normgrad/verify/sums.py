@@ -87,7 +87,10 @@ class Sums:
         return Number(tuple(parts), axes, merged(a, b), pending, share, integer)
 
     def _divisor(self, value):
-        """A divisor, which is not known in lanes where what a loop carries may be 0."""
+        """A divisor, which is not known in lanes where what a loop carries may be 0.
+
+        For a mean by its count. It stops a count that is 0 at the first turn.
+        """
         if not held(value.inside):
             self.needs(value, DIVISOR)
         parts = [
@@ -117,7 +120,10 @@ class Sums:
         return e.xreplace(letters)
 
     def _linear(self, operator, a, b):
-        """Refuses all but sums of one kind, and a sum times a factor from outside it."""
+        """Refuses all but sums of one kind, and a sum times a factor from outside it.
+
+        For a sum that is scaled as a whole. It stops the square of a part of it.
+        """
         if operator in ("Add", "Sub"):
             for p in a.pending + b.pending:
                 if (p.place.axis in a.axes) != (p.place.axis in b.axes):
@@ -162,7 +168,10 @@ class Sums:
         return self.settled(value)
 
     def _ended(self, value, p):
-        """Refuses lanes past the end of which nothing is known, or whose number is not."""
+        """Refuses lanes past the end of which nothing is known, or whose number is not.
+
+        For loads with other=0. It stops other=nan, and rows past the end that add the weight.
+        """
         columns = p.place.axis == "C"
         past = value.parts[COLUMN if columns else ROW]
         where = f"a {WORDS[p.place.axis]} past the end"
@@ -182,6 +191,10 @@ class Sums:
         return value
 
     def _summed(self, value, p):
+        """The value with one of its pending sums as a sum.
+
+        For a tile that is 0 past the end. It stops a constant that the lanes past N add as well.
+        """
         size, axis = SIZES[p.place.axis], p.place.axis
 
         def added(part: Expr) -> Expr:
@@ -211,7 +224,10 @@ class Sums:
     # turns
 
     def added_up(self, name: str, start: Number, value: Number, marker: Symbol, turn):
-        """What a loop leaves in a name that was `start` before it, if each turn leaves `value`."""
+        """What a loop leaves in a name that was `start` before it, if each turn leaves `value`.
+
+        For a running sum. It stops one that is scaled, or gets a constant, at each turn.
+        """
         parts = tuple(_without(part, marker) for part in value.parts)
         if held(*parts):
             raise NotRead(f"{name}: a turn of the loop does something else than add")
@@ -234,7 +250,10 @@ class Sums:
         return self.settled(added)
 
     def joined(self, one: Number, another: Number) -> Number:
-        """Two parts of one sum over columns, of tiles that follow each other."""
+        """Two parts of one sum over columns, of tiles that follow each other.
+
+        For the last tile apart. It stops parts that leave a tile out, or have other terms.
+        """
         one, another = self._as_pending(one), self._as_pending(another)
         pending = (*one.pending, *another.pending)
         alike = one.axes == another.axes and not one.share | another.share

@@ -111,7 +111,10 @@ class Running:
         return self._symbols[key]
 
     def divisor(self, part: Expr) -> bool:
-        """Whether it is greater than 0, if the counts in it are at least 0."""
+        """Whether it is greater than 0, if the counts in it are at least 0.
+
+        For a mean by a count from 0 on; `left` looks whether it is one. It stops a count that starts at -1.
+        """
         counts = held(part) - set(self.terms) - set(self.rules)
         counts = {count for count in counts if not count.is_nonnegative}
         signs = {count: Symbol(str(count), nonnegative=True) for count in counts}
@@ -123,7 +126,10 @@ class Running:
     # sums over lanes
 
     def gathered(self, value: Number) -> Number:
-        """What is to be added up over lanes, as a sum that lacks no more than these."""
+        """What is to be added up over lanes, as a sum that lacks no more than these.
+
+        For a mean in each lane. It stops lanes past the end that hold something else than the others.
+        """
         if not value.complete:
             raise NotRead(f"a sum over lanes of {HELD}, and of another sum")
         place = value.place("C")
@@ -143,7 +149,10 @@ class Running:
         return self.sums.joined(self._total(sums, constant, value), last)
 
     def _linear(self, e):
-        """({symbol of a sum: its coefficient}, the rest); NotRead for what is not linear in sums."""
+        """({symbol of a sum: its coefficient}, the rest); NotRead for what is not linear in sums.
+
+        For lanes that are merged. It stops squares without the spread of the lanes' means.
+        """
         while held(e) & set(self.rules):
             e = e.xreplace(self.rules)
         e = _regular(e)
@@ -208,7 +217,10 @@ class Running:
         return sums | pairs
 
     def _sum(self, name, start, value, symbol, turn, turns):
-        """What a loop leaves that adds to a name."""
+        """What a loop leaves that adds to a name.
+
+        For counts, c m and s + c m^2. It stops a count that gets one more at each tile.
+        """
         added = [part if part is nan else expand(part - symbol) for part in value.parts]
         if added == [0] * 4:
             return start
@@ -228,6 +240,8 @@ class Running:
 
     def _pair(self, pair, names, sums, turn, turns):
         """{name: what it holds after the loop} of a mean and a sum of squares; NotRead where they are none.
+
+        For Welford's and Chan's recurrences. It stops one with a wrong factor, after which c m is no sum of terms.
 
         Args:  sums: {name: what it holds after the loop} of the others; some of them count
         """
