@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
-from sympy import Expr, I, Mul, Pow, sqrt
+from sympy import Expr, I, Indexed, Mul, Ne, Pow, S, expand, factor, sqrt
+from sympy.core.relational import Relational
 
-from ..symbolic.normal_form import Root, nf
+from ..symbolic.conditions import side_conditions
+from ..symbolic.normal_form import Root, as_powers, nf
 from ..symbolic.open_sets import is_zero_on_an_open_set
 from ..symbolic.patience import OutOfPatience
 from ..symbolic.proof import lettered
+from ..symbolic.signs import is_nonnegative, is_positive
+from ..symbolic.symbols import M, N
 from .definitions import Norm
-from .tables.elementary import DIVISOR
+from .tables.elementary import DIVISOR, POSITIVE
 
 # where a kernel stores something else: the definitions divide by it
 BRANCH = "other than 0"
@@ -27,7 +32,6 @@ def conditions(
     For a kernel that divides by x. It stops a divisor that is 0 in more than points, and a root of what is negative.
     """
     where: dict[str, None] = {}
-    unfold = definitions.defs.unfold
     refused: dict[int, str] = {}
     for position, (e, kind) in enumerate(needed):
         words = DIVISOR if kind == BRANCH else kind
@@ -36,9 +40,51 @@ def conditions(
             where[text] = None
         if kind != DIVISOR and not defined(e, kind, definitions):
             refused[position] = text
-        elif kind == DIVISOR and is_zero_on_an_open_set(unfold(e)):
+        elif kind == DIVISOR and _divides_too_little(e, definitions):
             refused[position] = f"{text}, which leaves out more than points"
     return list(where), refused
+
+
+def _divides_too_little(e, definitions):
+    """Whether a division by e leaves out more than single points, or all."""
+    for condition in side_conditions([1 / e], definitions.defs):
+        if condition is S.false or excludes_more_than_points(condition, definitions):
+            return True
+    return False
+
+
+def excludes_more_than_points(condition: Relational, definitions: Norm) -> bool:
+    """Whether a condition leaves out inputs for which the definitions have a value, and more than single points.
+
+    It stops `np.where(np.maximum(x, 0) > 0, y, 0 * x)`, whose two sides are equal for every x below 0.
+
+    Args:  condition: of a program, such as e > 0, in the indices i and j
+    """
+    e = definitions.defs.unfold(condition.lhs)
+    if not (isinstance(condition, Ne) or is_nonnegative(e)):
+        excludes = not defined(e, POSITIVE, definitions)
+    else:
+        excludes = _is_0_at_a_size(e)
+        excludes = excludes or e.has(Indexed) and is_zero_on_an_open_set(e)
+    if excludes:
+        lines = definitions.defs.reached(*definitions.outputs.values())
+        bodies = [body for _, body in lines]
+        return condition not in side_conditions(bodies, definitions.defs)
+    return False
+
+
+def _is_0_at_a_size(e):
+    """Whether e may be 0 for all inputs at a size above 1, as N*x[i, j] - 7*x[i, j] is at N = 7."""
+    with suppress(NotImplementedError, OutOfPatience):
+        e = as_powers(nf(e))  # the sums of N*sum(x) - 7*sum(x) are one
+    for part in Mul.make_args(factor(e)):
+        if part.has(Indexed):
+            continue
+        larger = part.xreplace({size: size + 1 for size in (M, N)})
+        factors = Mul.make_args(factor(expand(larger)))
+        if not all(is_positive(f) or is_positive(-f) for f in factors):
+            return True
+    return False
 
 
 def defined(e: Expr, kind: str, definitions: Norm) -> bool:

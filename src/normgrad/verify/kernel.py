@@ -9,10 +9,10 @@ from copy import copy
 from dataclasses import replace
 from functools import reduce
 
-from sympy import Expr, Symbol, expand, nan
+from sympy import Expr, S, Symbol, expand, nan
 
 from ..symbolic.symbols import N
-from .binding import COLUMNS, ROWS, WHOLE, InOut, Launch, T
+from .binding import COLUMNS, PIDS, ROWS, WHOLE, InOut, Launch, T, letter
 from .decorators import (
     Decorators,
     compared_argument,
@@ -27,6 +27,7 @@ from .sums import has_marker, marker_of
 from .syntax import Walker, bound_arguments, defaults_of, has_marks, positional
 from .tiles import Tiles
 from .values import (
+    LANES,
     Dtype,
     Index,
     Limit,
@@ -180,6 +181,8 @@ class Kernel(Walker):
         if getattr(target, "bound", ()) and isinstance(node.func.value, ast.Name):
             if self.is_fixed(node.func.value, local):
                 raise uncompiled(f"{ast.unparse(node.func)} of a tl.constexpr")
+        for value in getattr(target, "bound", ()):
+            self._leave_out_1(value)
         args, named = self.arguments(node, local)
         self.language.passed = [False] * len(args), {}
         if len(args) == len(node.args):
@@ -187,6 +190,22 @@ class Kernel(Walker):
             options = {k.arg: self.is_fixed(k.value, local) for k in node.keywords}
             self.language.passed = fixed, options
         return self.call(target, args, named)
+
+    def _leave_out_1(self, value):
+        """Says that arguments whose method is called are not 1, of which Triton makes a constant without methods.
+
+        For a kernel with `n.to(tl.float32)`. Without it y is proved for N = 1, for which the kernel does not compile.
+        """
+        moving = {*self.tiles.places.loops, *PIDS, *LANES.values()}
+        if not isinstance(value, Index) or moving & value.e.free_symbols:
+            return
+        numbers = [letter(name) for name in self.tiles.unbound]
+        for name in self.tiles.launch.arguments.keys() - self.tiles.constexprs:
+            numbers.append(getattr(self.names.argument(name), "e", S.Zero))
+        for e in sorted(numbers, key=str):
+            if e.free_symbols & value.e.free_symbols:
+                why = f"at which line {self.line} may not compile"
+                self.tiles.told[f"{e} other than 1, {why}"] = None
 
     def call(self, target, args, named):
         """What a function of the text, or of a library, returns."""

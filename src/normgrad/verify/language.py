@@ -134,8 +134,9 @@ class Language:
             if named or len(args) != 1:
                 raise NotRead(f"{name}: its arguments are not read")
             value = self.tiles.number(args[0])
-            if value.integer and not row.whole:
-                raise NotRead(f"{name} of an integer, which Triton refuses; cast it")
+            if not row.whole and (value.integer or value.bits == 16):
+                kind = "an integer" if value.integer else "16 bits"
+                raise NotRead(f"{name} of {kind}, which Triton refuses; cast it")
             if row.needs:
                 self.tiles.sums.needs(value, row.needs)
             return apply(row.f, value)
@@ -154,8 +155,17 @@ class Language:
             raise NotRead("a bitcast")
         self._check_words(ROUNDINGS, fp_downcast_rounding)
         match dtype, value:
-            case Dtype("float"), _:
-                return replace(self.tiles.number(value), integer=False)
+            case Dtype("float", bits), _:
+                number = self.tiles.number(value)
+                is_float = isinstance(value, Number) and not value.integer
+                if fp_downcast_rounding and not is_float:
+                    raise uncompiled("fp_downcast_rounding in a cast of no float")
+                if fp_downcast_rounding and bits > 16:
+                    why = "which Triton takes in a cast to fewer bits alone"
+                    raise NotRead(f"fp_downcast_rounding, {why}; leave it out")
+                return replace(number, integer=False, bits=bits)
+            case _, _ if fp_downcast_rounding:
+                raise NotRead("fp_downcast_rounding in a cast to what is no float")
             case (Dtype("integer"), Index()) | (Dtype("boolean"), Mask()):
                 return value
             case Dtype("integer"), Mask():
@@ -185,6 +195,9 @@ class Language:
         if not isinstance(value, Index | Pointer):
             raise NotRead("a hint on what are no integers; leave the hint out")
         sizes = values if isinstance(values, tuple) else (values,)
+        axes = getattr(value, "offset", value).axes
+        if len(sizes) != max(len(axes), 1):
+            raise uncompiled(f"a hint of {len(sizes)} numbers for {len(axes)} axes")
         whole = all(isinstance(size, Index) for size in sizes)
         if not whole or not self._knows("values", 1):
             raise NotRead("a hint that is no whole number in the text or constexpr")
@@ -193,7 +206,11 @@ class Language:
         ] = None
         return value
 
-    max_contiguous = multiple_of
+    def max_contiguous(self, value, values):
+        """As multiple_of does, of what has axes."""
+        if not getattr(value, "offset", value).axes:
+            raise uncompiled("max_contiguous of what has no axes")
+        return self.multiple_of(value, values)
 
     def device_assert(self, condition, message=None):
         """Nothing is stored where the condition does not hold, which the claim says."""
@@ -322,7 +339,7 @@ class Language:
             raise Flag(self.tiles.flag(condition))
         if isinstance(condition, bool):
             chosen = x if condition else y
-            return replace(chosen, axes=fit(x.axes, y.axes))
+            return replace(chosen, axes=fit(x.axes, y.axes), bits=0)
         x, y = self.tiles.number(x), self.tiles.number(y)
         if isinstance(condition, Mask):
             return self.tiles.where(condition, x, y)

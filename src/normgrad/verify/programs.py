@@ -18,16 +18,12 @@ from typing import Any
 from sympy import (
     Expr,
     Indexed,
-    Mul,
     Ne,
     S,
     Symbol,
     default_sort_key,
     evaluate,
-    expand,
-    factor,
 )
-from sympy.core.relational import Relational
 
 from ..symbolic.calculus import RangeError, index_ranges
 from ..symbolic.conditions import side_conditions
@@ -36,7 +32,6 @@ from ..symbolic.notation import Partial, tensor
 from ..symbolic.open_sets import is_zero_on_an_open_set
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
-from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, eps, i, j
 from .arrays import ONE, Array, NotRead, State, Wrong, is_number, plain
 from .binding import check_roles
@@ -54,7 +49,7 @@ from .definitions import (
     rows,
 )
 from .difference import field_terms
-from .domain import defined
+from .domain import excludes_more_than_points
 from .functions import (
     Input,
     Trace,
@@ -63,7 +58,6 @@ from .functions import (
     parameters_of,
     trace,
 )
-from .tables.elementary import POSITIVE
 from .text import check_seconds, check_type, value_of
 from .values import Misfit, unfollowed
 from .verdict import (
@@ -750,35 +744,6 @@ def noted(
             why = f"it is followed only {text}, which leaves out more than points"
             return verdict.unread(why)
     return verdict
-
-
-def excludes_more_than_points(condition: Relational, definitions: Norm) -> bool:
-    """Whether a condition leaves out inputs for which the definitions have a value, and more than single points.
-
-    It stops `np.where(np.maximum(x, 0) > 0, y, 0 * x)`, whose two sides are equal for every x below 0.
-
-    Args:  condition: of a program, such as e > 0, in the indices i and j
-    """
-    e = definitions.defs.unfold(condition.lhs)
-    if not (isinstance(condition, Ne) or is_nonnegative(e)):
-        excludes = not defined(e, POSITIVE, definitions)
-    else:
-        # N*x[i, j] - 7*x[i, j] is 0 in every row of 7
-        parts = Mul.make_args(factor(e))
-        at_a_size = [_is_0_at_a_size(part) for part in parts if not part.has(Indexed)]
-        excludes = any(at_a_size) or e.has(Indexed) and is_zero_on_an_open_set(e)
-    if excludes:
-        lines = definitions.defs.reached(*definitions.outputs.values())
-        bodies = [body for _, body in lines]
-        return condition not in side_conditions(bodies, definitions.defs)
-    return False
-
-
-def _is_0_at_a_size(e):
-    """Whether an expression in M and N may be 0; both count from 1."""
-    larger = {size: size + 1 for size in (M, N)}
-    factors = Mul.make_args(factor(expand(e.xreplace(larger))))
-    return not all(is_positive(part) or is_positive(-part) for part in factors)
 
 
 def _condition_in_words(condition, defs):

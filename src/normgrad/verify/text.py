@@ -19,23 +19,24 @@ from sympy import Expr, I, Rational, nan, oo, zoo
 from ..prove.typed import OPERATORS
 from ..symbolic.symbols import i, j
 from .tables.elementary import functions
+from .values import BITS, NotRead, size_in_bits
 
 LONGEST = 1000  # the characters of a text
 SHOWN = 60  # of them in a message
-LARGEST = 64  # an exponent that is a number, and the bits of a number with an exponent
+SMALL = 64  # an exponent of what is no number
 
 
 def power(base: Expr, exponent: Expr) -> Expr:
     """base**exponent.
 
-    Raises:  ValueError for numbers such as 9**9**9, whose digits would fill the memory
+    Raises:  NotRead for numbers such as 9**9**9, whose digits would fill the memory
     """
     if exponent.is_number:
-        small = exponent.is_Rational and max(abs(exponent.p), exponent.q) <= LARGEST
-        if base.is_Rational and max(abs(base.p), base.q) >= 2**LARGEST:
-            small = False
+        bits = size_in_bits(base) if base.is_Rational else BITS // SMALL
+        small = exponent.is_Rational
+        small = small and bits * max(abs(exponent.p), exponent.q) <= BITS
         if not small:
-            raise ValueError(f"the exponent {exponent}: needs to be a small number")
+            raise NotRead(f"the exponent {exponent}: needs to be a small number")
     return base**exponent
 
 

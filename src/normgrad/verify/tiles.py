@@ -12,6 +12,7 @@ from .binding import PIDS, Launch
 from .memory import Memory
 from .places import Places
 from .sums import Sums
+from .text import power
 from .values import (
     COLUMN,
     CORNER,
@@ -29,6 +30,7 @@ from .values import (
     Qualified,
     Undecided,
     apply,
+    check_bits,
     fit,
     incomplete,
     merged,
@@ -37,9 +39,10 @@ from .values import (
 )
 
 INTEGERS = {"Add": add, "Sub": sub, "Mult": mul}
-# {a dtype of triton.language: its kind}
-DTYPES = dict.fromkeys(("float16", "bfloat16", "float32", "float64"), "float")
-DTYPES |= {"int32": "integer", "int64": "integer", "int1": "boolean"}
+SIZES = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
+DTYPES = {name: Dtype("float", bits) for name, bits in SIZES.items()}
+DTYPES |= {"int32": Dtype("integer"), "int64": Dtype("integer")}
+DTYPES |= {"int1": Dtype("boolean")}
 
 
 class Tiles:
@@ -106,7 +109,7 @@ class Tiles:
         """An attribute: of a library, or of a value."""
         match value, name:
             case Qualified(path="triton.language"), _ if name in DTYPES:
-                return Dtype(DTYPES[name])
+                return DTYPES[name]
             case Qualified(path=path), _:
                 return Qualified(f"{path}.{name}")
             case _, "to" | "cast":
@@ -256,6 +259,8 @@ class Tiles:
 
     def operate(self, operator: str, a, b):
         """a operator b, by the kinds of the two."""
+        for value in (a, b):
+            check_bits(getattr(value, "inside", getattr(value, "e", S.Zero)))
         match operator, a, b:
             case "BitAnd", _, _:
                 return self.both(a, b)
@@ -291,8 +296,8 @@ class Tiles:
 
     def _power(self, a, b):
         constant = isinstance(a, Number) and a.inside.is_Rational and not a.axes
-        if constant and isinstance(b, Index) and b.e.is_Integer and abs(b.e) < 1025:
-            return plain(a.inside**b.e)
+        if constant and isinstance(b, Index) and b.e.is_Integer:
+            return plain(power(a.inside, b.e))
         for value in (a, b):
             if isinstance(value, Number) and (value.axes or value.places):
                 raise uncompiled("Triton has no ** of tensors; write x * x")
@@ -313,8 +318,8 @@ class Tiles:
                 a.e.free_symbols | b.e.free_symbols
             ):
                 raise uncompiled("Triton has no ** of tensors; write x * x")
-            case "Pow" if b.e in range(65) and a.e.is_Integer:
-                return Index(expand(a.e**b.e), axes)
+            case "Pow" if b.e.is_Integer and b.e >= 0 and a.e.is_Integer:
+                return Index(power(a.e, b.e), axes)
         raise NotRead(f"the operation {operator} of integers")
 
     def whole_number(self, value) -> int:

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sympy import Expr, Symbol, nan, oo, sympify, zoo
+from sympy import Expr, Rational, Symbol, nan, oo, sympify, zoo
 
 INSIDE, COLUMN, ROW, CORNER = range(4)
 LANES = {
     "R": Symbol("row_lane", integer=True, nonnegative=True),
     "C": Symbol("column_lane", integer=True, nonnegative=True),
 }
+
+
+# of the longest number: a product or a power of a text's numbers may have more digits than the memory holds
+BITS = 4096
 
 
 class NotRead(ValueError):
@@ -92,6 +96,7 @@ class Number:
            places: those that it depends on, one for each axis
            pending: sums that are not complete; share: axes of the grid over whose programs it is yet to be summed
            integer: whether it is an integer to Triton, which a loop may not turn into a floating-point number
+           bits: of its dtype where the text casts it to one, 0 where it is not known
     """
 
     parts: tuple
@@ -100,6 +105,7 @@ class Number:
     pending: tuple = ()
     share: frozenset = frozenset()
     integer: bool = field(default=False, compare=False)
+    bits: int = field(default=0, compare=False)
 
     @property
     def inside(self) -> Expr:
@@ -156,9 +162,10 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Dtype:
-    """A dtype; kind: "float", "integer" or "boolean", and "" where it is not known."""
+    """A dtype; kind: "float", "integer" or "boolean", and "" where it is not known; bits: of a float, as a Number's."""
 
     kind: str
+    bits: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -172,6 +179,22 @@ class Qualified:
 
     path: str
     bound: tuple = field(default=(), compare=False)
+
+
+def size_in_bits(e: Rational) -> int:
+    """How many bits a fraction has, above or below its line."""
+    return max(abs(e.p), e.q).bit_length()
+
+
+def check_bits(e: Expr) -> Expr:
+    """The expression; refused where the number that it is, or is multiplied by, is too long.
+
+    For a loop with `a = a * a`. Without it the digits of what a text of five lines computes fill the memory.
+    """
+    number, _ = e.as_coeff_Mul()
+    if number.is_Rational and size_in_bits(number) > BITS:
+        raise NotRead(f"a number of more than {BITS} bits; write a smaller one")
+    return e
 
 
 def plain(e, axes=()) -> Number:
