@@ -204,6 +204,18 @@ def test_a_proof_is_not_refuted_where_its_condition_does_not_hold(torch):
     assert verdict.kind == PROVED and "is not 0" in verdict.claim, verdict
 
 
+def test_digits_that_a_run_may_lose_excuse_no_more_than_these(monkeypatch):
+    def program(dy):
+        return (dy + 1e8 - 1e8).sum(0) * 1.001
+
+    def read(dy):
+        return (dy + 1e8 - 1e8).sum(0)
+
+    believed(monkeypatch, read)
+    assert verify_function(read, LAYER, outputs=("db",)).kind == PROVED
+    refuted(verify_function(program, LAYER, outputs=("db",)), "db[0]: got ")
+
+
 # Texts are read, and run by an explicit argument only.
 
 DOUBLED = "def f(dy):\n    return 2 * dy.sum(0)"

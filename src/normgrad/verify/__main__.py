@@ -10,7 +10,7 @@ from . import api, binding, definitions, proposal
 from .definitions import Norm
 from .source import source_of
 from .text import value_of
-from .values import NotRead
+from .values import NotRead, unfollowed
 from .verdict import IF_ZERO, NOT_READ, PROVED, REFUTED, WRONG, Verdict, refused
 
 VALUES = definitions.NUMBERS | {word: getattr(binding, word) for word in binding.WORDS}
@@ -85,8 +85,7 @@ def main() -> int:
     except (OSError, SyntaxError, TypeError, ValueError) as reason:
         parser.error(f"{options.file}: {reason}")
     except Exception as reason:  # an exit status of 1 would say that a kernel is wrong
-        why = f"not followed: {type(reason).__name__}: {reason}"
-        verdict = Verdict(NOT_READ, why=why)
+        verdict = Verdict(NOT_READ, why=unfollowed(reason))
     print(verdict)
     return CODES[NOT_READ]
 

@@ -29,9 +29,15 @@ from .arrays import (
     state,
 )
 from .genuine import check_tensor
-from .library import METHODS, Device, Known
+from .library import LONGEST, METHODS, Device, Known
 from .over_rows import Turn
 from .values import Limit
+
+
+def _check_count(count):
+    """Refuses a tuple that no program of arrays has, and that may fill the memory, as (0,) * 10**10 does."""
+    if count > LONGEST:
+        raise NotRead(f"a tuple or a list of {count} values")
 
 
 def decided(relation: Any, words: str) -> bool:
@@ -143,9 +149,12 @@ class Values:
         """An operation of two values."""
         kinds = {type(left), type(right)}
         if operation == "Add" and kinds in ({tuple}, {list}):
+            _check_count(len(left) + len(right))
             return left + right
-        if operation == "Mult" and tuple in kinds and int in kinds:
-            return left * right
+        if operation == "Mult" and kinds == {tuple, int}:
+            values, count = (left, right) if isinstance(left, tuple) else (right, left)
+            _check_count(len(values) * count)
+            return values * count
         for value in (left, right):
             if isinstance(value, Turn):
                 raise NotRead("arithmetic with the number of a row")

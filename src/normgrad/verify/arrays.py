@@ -28,7 +28,8 @@ from ..symbolic.symbols import M, N
 from .binding import PIDS
 from .binding import PROGRAMS as PROGRAM_COUNTS
 from .over_rows import Turn, summed
-from .values import Misfit, NotRead, Wrong
+from .text import power as power_of_numbers
+from .values import Misfit, NotRead, Wrong, check_bits
 
 # AXES[0] is the letter of the last axis
 AXES = index("a1", "a2", "a3", "a4")
@@ -47,7 +48,7 @@ class State:
            words: what else is assumed
            sizes: that axes may have besides 1, M and N; zero: whether what is compared with 0 is 0
            writes: how often memory was written; cut: whether a gradient does not pass somewhere
-           dtypes: the names of all that hold a number
+           dtypes: the names of all that hold a number; values: all numbers and entries of arrays on the way
     """
 
     library: str
@@ -62,6 +63,7 @@ class State:
     writes: int = 0
     cut: bool = False
     dtypes: set[str] = field(default_factory=set)
+    values: list[Expr] = field(default_factory=list)
 
     def beside(self, other: State) -> State:
         """This state with all that another trace rests on."""
@@ -110,8 +112,11 @@ class Scalar:
 
 def number(e: Expr, kind: str) -> int | Scalar:
     """A number of Python's; a plain int where it is one."""
+    check_bits(e)
     if kind == "int":
         e = sympy.expand(e)
+    else:
+        state().values.append(e)
     return (
         int(e) if kind == "int" and e.is_Integer else Scalar(e, kind, kind == "float")
     )
@@ -159,7 +164,9 @@ class Memory:
     def __init__(self, shape, e, library, dtype, kind="float", cell=""):
         check_shape(shape)
         state().dtypes.add(dtype)
-        self.shape, self.e, self.library, self.dtype = tuple(shape), e, library, dtype
+        self.shape, self.library, self.dtype = tuple(shape), library, dtype
+        self.e = check_bits(e)
+        state().values.append(e)
         self.kind, self.cell, self.fixed, self.argument = kind, cell, "", False
         self.written, self.changed = True, False
         # whether NumPy has a number for it, which += does not change
@@ -299,7 +306,8 @@ class Array:
         self._check_share(own, over)
         back = {here: there for there, here in self._letters().items()}
         e = summed(e, {turn.letter: turn.size for turn in over}).xreplace(back)
-        memory.e = memory.e + e if add else e
+        memory.e = check_bits(memory.e + e if add else e)
+        state().values.append(memory.e)
         memory.written = memory.changed = True
         memory.zero_before = ""
         state().writes += 1
@@ -364,7 +372,7 @@ def perhaps_view(a: Array, new: Array) -> Array:
 def broadcast(*shapes: Sequence[Expr]) -> tuple[Expr, ...]:
     """The shape to which shapes are broadcast.
 
-    Raises:  Wrong where they fit at some sizes only
+    Raises:  Misfit where they do not fit at some sizes, as (M, N) and (M,) do not where M, N and 1 differ
     """
     result = []
     from_last = zip_longest(*map(reversed, shapes), fillvalue=ONE)
@@ -372,8 +380,8 @@ def broadcast(*shapes: Sequence[Expr]) -> tuple[Expr, ...]:
         longer = [size for size in dict.fromkeys(sizes) if size != 1]
         if len(longer) > 1:
             both = " and ".join(str(tuple(shape)) for shape in shapes)
-            equal = " = ".join(map(str, longer))
-            raise Misfit(f"the shapes {both} fit together for {equal} only")
+            sizes = " and ".join(map(str, longer))
+            raise Misfit(f"the shapes {both} do not fit together for every {sizes}")
         result += longer or [ONE]
     return tuple(result)
 
@@ -411,7 +419,7 @@ def power(base: Expr, exponent: Expr) -> Expr:
         if base.is_zero:
             raise NotRead("a power of 0")
         state().domain.append(Pow(base, exponent, evaluate=False))
-    return base**exponent
+    return power_of_numbers(base, exponent) if base.is_number else base**exponent
 
 
 def divide(a: Expr, b: Expr) -> Expr:

@@ -27,6 +27,9 @@ def verify(program: Any, *described: Any, **options: Any) -> Verdict:
     """
     kernel = "binding" in options or described and isinstance(described[0], Mapping)
     kernel = kernel or len(described) > 2 and isinstance(described[2], Norm)
+    if kernel and "name" in options:
+        got = f"name: got {options['name']!r}"
+        raise ValueError(f"{got}, needs none beside a binding, as kernel= has")
     if not kernel:
         return programs.verify_function(program, *described, **options)
     launched = "grid" in options or len(described) > 2

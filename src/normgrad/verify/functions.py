@@ -47,7 +47,8 @@ class Trace:
     """What a program was read as.
 
     Args:  outputs: what it returns, one after the other, with None where it is a gradient of no tensor
-           names: of the outputs, where the program has names for them, else None; keyed: whether it returns a dict
+           names: of the outputs, where the program has names for them, else None
+           container: what they are returned in, as container_of says it
            gradients: of an autograd Function, {argument of its forward: its gradient}
            written: the arguments that it writes over; constants: {name in its module: its value} that are eps
            noted: the State of the trace
@@ -58,7 +59,7 @@ class Trace:
 
     outputs: list
     names: list[str] | None
-    keyed: bool
+    container: str
     gradients: dict[str, Any]
     written: list[str]
     constants: dict[str, Expr]
@@ -206,11 +207,10 @@ def _traced(program, inputs, cotangents, name, flags):
     if isinstance(target, FunctionClass):
         return _of_class(reader, target, values, cotangents, flags)
     outputs = reader.call(target, [], values)
-    keyed = isinstance(outputs, dict)
+    names = list(outputs) if isinstance(outputs, dict) else names_returned(target)
     return Trace(
-        list(flat(outputs)), list(outputs) if keyed else names_returned(target), keyed,
-        {}, _written(values), reader.used, state(), None, [], False,
-        _defaults(target, values),
+        list(flat(outputs)), names, container_of(outputs), {}, _written(values),
+        reader.used, state(), None, [], False, _defaults(target, values),
     )  # fmt: skip
 
 
@@ -227,7 +227,7 @@ def _of_class(reader, target, values, cotangents, flags):
         needed[position] &= (flags or {}).get(key, True)
     flags = tuple(needed)
     returned, context = reader.forward(target, arguments, flags)
-    outputs = _placed(forward, results_of, returned)
+    outputs, container = _placed(forward, results_of, returned), container_of(returned)
     marked = [any(value is a for a in context.marked) for value in outputs]
     if sum(marked) < len(set(map(id, context.marked))):
         raise NotRead("what is marked as not differentiable is no result of forward")
@@ -245,9 +245,20 @@ def _of_class(reader, target, values, cotangents, flags):
         gradients = _placed(backward, gradients_of, returned, arguments, flags)
     gradients = dict(zip(names, gradients, strict=False))
     return Trace(
-        outputs, _field_names(forward), False, gradients, _written(written),
-        reader.used, state(), passed, marked, reader.asked, defaults,
+        outputs, _field_names(forward), container, gradients,
+        _written(written), reader.used, state(), passed, marked, reader.asked, defaults,
     )  # fmt: skip
+
+
+def container_of(outputs: Any) -> str:
+    """What results are returned in, such as "a list"; "" for an array, and for a tuple of several."""
+    if not isinstance(outputs, tuple | list | dict):
+        return ""
+    parts = outputs.values() if isinstance(outputs, dict) else outputs
+    kind = type(outputs).__name__
+    if any(isinstance(part, tuple | list | dict) for part in parts):
+        return f"a {kind} of others"
+    return "" if kind == "tuple" and len(outputs) > 1 else f"a {kind}"
 
 
 def _field_names(forward):

@@ -71,6 +71,11 @@ class Point:
         value, error = self.bounded(e, free_letters(e))
         return bool(np.all(np.isfinite(value) & (error < np.abs(value) + self.unit)))
 
+    def largest(self, e: Expr) -> float:
+        """The largest value of an expression in any place, and at least 1; infinite where it has none."""
+        value = np.abs(self.value(e, free_letters(e)))
+        return float(np.max(np.where(np.isnan(value), np.inf, value), initial=1))
+
     def bounded(
         self, e: Expr, letters: Iterable[Symbol]
     ) -> tuple[np.ndarray, np.ndarray]:

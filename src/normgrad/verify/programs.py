@@ -144,6 +144,9 @@ def _bound(names, needed, inputs, shared, definitions=None):
         value = told
         if isinstance(told, str):
             value = shared.get(told) or input_of(name, told, definitions)
+            if value is None and input_of(name, name):
+                needs = f"needs a tensor's name, as {', '.join(TENSORS)}, or its shape"
+                raise ValueError(f"{name}: got {told!r}, {needs}")
             value = value or inputs.get(name)
         if value is not None:
             bound[name] = value
@@ -319,6 +322,9 @@ class _Claim:
                 "definitions: a forward through part of which torch passes no "
                 "gradient; needs one without detach and no_grad"
             )
+        if traced.written:
+            words = f"that writes over {', '.join(traced.written)}"
+            raise NotRead(f"definitions: a forward {words}; needs one on a copy")
         if S.false in side_conditions(map(_readable, traced.noted.domain), Defs()):
             raise NotRead(
                 "definitions: got a forward that has a value for no input; it divides "
@@ -401,7 +407,7 @@ class _Claim:
     def _outputs(self, traced, definitions):
         names, count = traced.names, len(traced.outputs)
         own = _recognized(names, definitions)
-        if traced.keyed and own:
+        if "dict" in traced.container and own:
             if self.outputs and set(self.outputs) != set(own):
                 words = f"it returns {', '.join(own)}, and outputs are {self.outputs}"
                 raise NotRead(words)
@@ -498,9 +504,15 @@ class _Claim:
             verdicts[name] = self._of_output(name, value, definitions)
             if verdicts[name].kind == WRONG and isinstance(value, Array):
                 verdicts[name] = _taken(verdicts[name], bound)
-        heads = ", ".join(str(definitions.outputs[name]) for name in claims)
+        heads = []
+        for name, value in claims.items():
+            head, shape = definitions.outputs[name], getattr(value, "shape", ())
+            is_wider = len(shape) > len(getattr(head, "indices", ()))
+            heads.append(f"{head} as {shape}" if is_wider else str(head))
         name = self.name or getattr(self.program, "__name__", "the program")
-        claim = f"{name} returns {heads}"
+        claim = f"{name} returns {', '.join(heads)}"
+        if traced.container:
+            claim += f" in {traced.container}"
         for name, marked in zip(claims, traced.marked, strict=False):
             if marked:
                 claim += f", for {name} marked as not differentiable"
