@@ -13,6 +13,7 @@ import normgrad
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+VERIFY = "src/normgrad/verify"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))
 
 # With a letter in brackets, so that this file does not hold what it looks for.
@@ -33,9 +34,8 @@ def read(path):
 
 
 def examples():
-    return re.findall(
-        r"^```python\n(.*?)^```\n+```text\n(.*?)^```", read("README.md"), re.M | re.S
-    )
+    text = read("README.md") + read(f"{VERIFY}/README.md")
+    return re.findall(r"^```python\n(.*?)^```\n+```text\n(.*?)^```", text, re.M | re.S)
 
 
 @pytest.mark.parametrize(("code", "output"), examples())
@@ -59,6 +59,22 @@ def test_named_files_exist(name):
         path
         for path in [*linked, *quoted, *modules]
         if not list(ROOT.glob(path.rstrip("/")))
+    ]
+    assert missing == []
+
+
+def test_rows_and_files_that_the_readme_of_verify_names_exist():
+    text = read(f"{VERIFY}/README.md")
+    tables = [path.read_text("utf8") for path in ROOT.glob("tests/verify_*.txt")]
+    rows = re.findall(r"^\|.*\| `(.+)` \|$", text, re.M)
+    assert rows
+    assert [row for row in rows if row not in "\n".join(tables)] == []
+    named = set(re.findall(r"`((?:\w+/)*\w+\.(?:py|txt))`", text))
+    folders = (ROOT, ROOT / VERIFY, ROOT / "src/normgrad")
+    missing = [
+        name
+        for name in named
+        if not any((folder / name).exists() for folder in folders)
     ]
     assert missing == []
 

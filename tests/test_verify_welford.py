@@ -153,7 +153,8 @@ WRONG = {
         ("m2 = tl.zeros((BLOCK,), dtype=tl.float32)", f"m2 = {FULL}"),
         (
             "(mean - mu)) / N\n",
-            "(mean - mu)) / N\n    twice = tl.where(mask, mean, 2 * mean)\n"
+            "(mean - mu)) / N\n    inside = (tiles - 1) * BLOCK + lanes < N\n"
+            "    twice = tl.where(inside, mean, 2 * mean)\n"
             "    mu = tl.sum(twice * count) / N\n",
         ),
     ],

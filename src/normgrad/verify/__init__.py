@@ -43,6 +43,8 @@ and 8 hold, and:
    a loop writes, it reads at the same turn alone.
 11. Where values are compared, the two sides differ; what is divided by is not 0: the first line of the verdict says
    both. Such a condition leaves out single points: one that leaves out more, as Max(x, 0) not 0 does, is refused.
+
+README.md follows a kernel and a function through the files of this package, and says which program each rule stops.
 """
 
 from ..symbolic.symbols import M, N, eps

@@ -29,7 +29,7 @@ def conditions(
 
     Args:  needed: (a number, what must hold of it) for each operation, in i and j
 
-    For a kernel that divides by x. It stops a divisor that is 0 in more than points, and a root of what is negative.
+    For a kernel that divides by x. It stops a divisor that is 0 on an open set, as Max(x, 0), and a root of x.
     """
     where: dict[str, None] = {}
     refused: dict[int, str] = {}

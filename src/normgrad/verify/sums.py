@@ -226,7 +226,7 @@ class Sums:
     def added_up(self, name: str, start: Number, value: Number, marker: Symbol, turn):
         """What a loop leaves in a name that was `start` before it, if each turn leaves `value`.
 
-        For a running sum. It stops one that is scaled, or gets a constant, at each turn.
+        For a running sum. It stops one that is scaled, or gets another running sum, at each turn.
         """
         parts = tuple(_without(part, marker) for part in value.parts)
         if held(*parts):
