@@ -56,7 +56,8 @@ def _divides_too_little(e, definitions):
 def excludes_more_than_points(condition: Relational, definitions: Norm) -> bool:
     """Whether a condition leaves out inputs for which the definitions have a value, and more than single points.
 
-    It stops `np.where(np.maximum(x, 0) > 0, y, 0 * x)`, whose two sides are equal for every x below 0.
+    For a program that divides by x and multiplies by it again. It stops `np.where(np.maximum(x, 0) > 0, y, 0 * x)`,
+    whose two sides are equal for every x below 0, and a divisor N - 7.
 
     Args:  condition: of a program, such as e > 0, in the indices i and j
     """
