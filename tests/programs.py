@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from homework_solutions import of_source
 from sympy import S, sqrt, tanh
+from tables import claims, parts
 
 from normgrad.mistakes.edits import edited
 from normgrad.symbolic import Defs
@@ -40,7 +41,7 @@ def defined(**formulas):
 
 
 RMS, ADDED = norm().defs, norm(residual=True).defs
-IDENTITY, TANH = defined(y=at.x), defined(y=tanh(at.x))
+IDENTITY = defined(y=at.x)
 SQUARES = columns(at.x**2)
 L2 = defined(y=at.x / sqrt(SQUARES))
 CLAMPED = norm(reduce="sum", placement="clamp").defs
@@ -62,10 +63,6 @@ class Program:
     def edited(self, *edits: tuple[str, str], **changes) -> Program:
         """The program after each edit (old, new), of a text that it has once; changes: of its other fields."""
         return replace(self, text=edited(self.text, edits, "program"), **changes)
-
-    def below(self, function: str) -> Program:
-        """The program below a function of its module."""
-        return replace(self, text=f"{function}\n\n{self.text}")
 
     @property
     def is_triton(self):
@@ -300,6 +297,7 @@ OVER_DY = BACKWARD.edited(
     ("tl.store(dx_ptr", "tl.store(dy_ptr"),
     outputs=dict(dy="dx", dw="dw"),
 )
+TANH_COPY = COPY.edited(defs=defined(y=tanh(at.x)))
 TWICE_X = COPY.edited(
     (LOADED, f"{LOADED}    tl.store(x_ptr + {AT}, 2 * a, mask=mask)\n{LOADED}"),
     outputs=dict(x="x_hat", y="y"),
@@ -307,14 +305,14 @@ TWICE_X = COPY.edited(
 )
 
 
-def chosen(choice):
-    """COPY with a choice in what it stores."""
-    return COPY.edited(("cols, a, mask", f"cols, {choice}, mask"))
-
-
-def loop_chosen(choice):
-    """LOOP_COPY with a choice in what it stores."""
-    return LOOP_COPY.edited(("y[i, j] = a", f"y[i, j] = {choice}"))
+def edited_programs(kind):
+    """{what it is: the program} of a kind of verify_programs.txt."""
+    return {
+        about: globals()[base].edited(*pairs)
+        for base, note, line in claims("verify_programs.txt")
+        for about, pairs, _ in [parts(line)]
+        if note == kind
+    }
 
 
 OF_PROGRAM = "range(M * program // programs, M * (program + 1) // programs)"
@@ -339,10 +337,8 @@ def kernel(program, programs, x, rstd, y):
     dict(rstd="c1", y="y"),
     defined(c1=SQUARES, y=at.x * rows(SQUARES)),
 )
-NAN = 'float("nan")'
 # {what is wrong: the program}: a kernel that computes something else, and none of them may be proved.
 WRONG = {
-    # memory
     "dw is taken from dy after dx is written over it": OVER_DY,
     "wdy is written over dy, and dw is taken from it": BACKWARD.edited(
         (
@@ -365,15 +361,6 @@ WRONG = {
         outputs=dict(x="x_hat", y="residual_out"),
         defs=defined(x_hat=at.y, residual_out=S.Zero),
     ),
-    "y is read before it is written": COPY.edited(
-        (LOADED, LOADED.replace("x_ptr", "y_ptr"))
-    ),
-    "x is added once more to the residual that holds the sum": IN_PLACE.edited(
-        (
-            "    p = tl.load(residual_ptr + row * N + cols, mask=mask, other=0)\n",
-            "    p = x + tl.load(residual_ptr + row * N + cols, mask=mask, other=0)\n",
-        )
-    ),
     "every program doubles rstd in each block of columns": SWEEPS.edited(
         ("def kernel(x_ptr", "def kernel(rstd_ptr, x_ptr"),
         (
@@ -384,202 +371,30 @@ WRONG = {
         outputs=dict(y="y", rstd="c1"),
         defs=defined(y=at.x / sqrt(SQUARES), c1=2 * at.rstd),
     ),
-    "a number doubles from row to row": BACKWARD.edited(
-        (
-            "    dw = tl.zeros_like(weight)\n",
-            "    dw = tl.zeros_like(weight)\n    scale = 1\n",
-        ),
-        ("dx, mask=mask", "dx * scale, mask=mask"),
-        (
-            "        dw += dy * x_hat\n",
-            "        dw += dy * x_hat\n        scale = scale * 2\n",
-        ),
-    ),
-    # comparisons
-    "y is at least 1": FORWARD.edited(
-        (
-            "    y = x * rstd * weight\n",
-            "    y = x * rstd * weight\n    y = tl.where(y > 1, y, 1)\n",
-        )
-    ),
-    "relu": chosen("tl.where(a > 0, a, 0)"),
-    "relu of x in RMSNorm": FORWARD.edited(
-        (
-            "    y = x * rstd * weight\n",
-            "    y = tl.where(x > 0, x * rstd * weight, 0)\n",
-        )
-    ),
-    "nan below 0": chosen(f"tl.where(a >= 0, a, {NAN})"),
-    "nan below 1": chosen(f"tl.where((a > 0) & (a > 1), a, {NAN})"),
-    "7 for 0": chosen("tl.where(a == 0, 7, a)"),
-    "nan outside of a range of y": chosen(
-        f"tl.where((a > 0) & (a <= 2.0**63), a, {NAN})"
-    ),
-    "three numbers compared": COPY.edited(("mask = cols < N", "mask = cols < N < 3")),
-    "rstd above 1.5 is nan": CLAMP.edited(
-        ("(rstd > 0) & (rstd <= most)", "(rstd > 1) & (rstd <= 1.5)")
-    ),
-    "another limit than a dtype's": CLAMP.edited(
-        ("2.0**511", "2.0**3"), ("2.0**63", "2.0**3")
-    ),
-    "a limit that an argument gives": CLAMP.edited(
-        ("N, EPS, BLOCK", "N, EPS, BLOCK, LIMIT"), ("<= most", "<= LIMIT")
-    ),
-    "the norm is compared with 1": CLAMP.edited(("s > EPS, s, EPS", "s > 1, s, EPS")),
-    "the squares are compared with eps": CLAMP.edited(
-        ("s > EPS, s, EPS", "s * s > EPS, s, EPS")
-    ),
-    "an entry is compared with eps": CLAMP.edited(
-        ("axis=0))\n", "axis=0))\n    x = tl.sum(x, axis=0)\n"),
-        ("s > EPS, s, EPS", "x > EPS, s, EPS"),
-    ),
-    "relu in a loop": loop_chosen("a if a > 0 else 0"),
-    "at least eps in a loop": LOOP_COPY.edited(
-        ("programs, x, y", "programs, x, y, eps"),
-        ("= a\n", "= a if a > eps else eps\n"),
-    ),
-    "the squares are compared with eps in a loop": LOOP_CLAMP.edited(
-        ("s if s > eps", "s if squares > eps")
-    ),
-    "a flag without a value": COPY.edited(
-        ("N, BLOCK", "N, FLAG, BLOCK"),
-        ("cols, a, mask", "cols, 2 * a if FLAG == 'x' else a, mask"),
-    ),
-    "another first column": chosen("tl.where(cols > 0, a, 2 * a)"),
-    "another first column in a loop": loop_chosen("a if j > 0 else 2"),
-    "another first row in a loop": loop_chosen("a if i != 0 else 2"),
-    "the mean square without the first column": LOOPS.edited(
-        ("squares += x[i, j] * x[i, j]", "squares += x[i, j] * x[i, j] if j > 0 else 0")
-    ),
-    # names and casts
-    "a cast of its own": chosen("cast(a, tl.float32)").below(
-        "def cast(a, b):\n    return 2 * a"
-    ),
-    "a tanh of its own": chosen("tanh(a)")
-    .below("def tanh(a):\n    return 2 * a")
-    .edited(defs=TANH),
-    "a load of its own in a loop": loop_chosen("load(x[i], j)").below(
-        "def load(v, at):\n    return 2 * v[at]"
-    ),
-    "a row of its own in a loop": loop_chosen("row(x, i)[j]").below(
-        "def row(v, at):\n    return v[0]"
-    ),
-    "a dtype of its own in a loop": loop_chosen("dtype(x[i, j])").below(
-        "def dtype(v):\n    return 2 * v"
-    ),
-    "a length of its own in a loop": LOOP_COPY.edited(
-        ("range(N)", "range(len(x[i]))")
-    ).below("def len(v):\n    return 3"),
-    "int32": chosen("a.to(tl.int32)"),
-    "int8": chosen("a.to(tl.int8)"),
-    "int1": chosen("a.to(tl.int1)"),
-    "the dtype of N": chosen("a.to(N.dtype)"),
-    "the bits of a number": chosen("a.to(tl.float32, bitcast=True)"),
-    "columns in 8 bits": COPY.edited(
-        ("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK).to(tl.int8)")
-    ),
-    "columns in 16 bits": COPY.edited(
-        ("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK).to(tl.float16)")
-    ),
-    "a dtype that is chosen": chosen(
-        "a.to(tl.int32 if a.dtype == tl.float32 else tl.float32)"
-    ),
-    "a range of its own in a loop": LOOP_COPY.below(
-        "def range(*ends):\n    return [0]"
-    ),
-    # sums over rows
-    "y is read before it is written in a loop": loop_chosen("y[i, j]"),
     "a sum over statistics that other programs store": LOOP_TOTAL,
-    "a sum over the rows of one program": LOOP_TOTAL.edited(
-        ("    M, N = x.shape\n", "    M, N = x.shape\n    own = np.float32(0)\n"),
-        (TOTAL, "\n        own += squares\n    total = own\n"),
-    ),
-    "a sum over the counted rows of one program": LOOP_TOTAL.edited(
-        ("k in range(M)", f"n, k in enumerate({OF_PROGRAM})")
-    ),
     "a sum over rows that other programs overwrite": LOOP_TOTAL.edited(
         ("total += rstd[k]", "for r in range(N):\n            total += x[k, r]"),
         ("y[i, j] =", "x[i, j] ="),
         outputs=dict(rstd="c1", x="x_hat"),
         defs=defined(c1=SQUARES, x_hat=at.x),
     ),
-    "each program adds up all rows": LOOP_BACKWARD.edited((OF_PROGRAM, "range(M)")),
-    "all programs write all rows": LOOP_COPY.edited((OF_PROGRAM, "range(M)")),
-    "all programs add to the first one's place": LOOP_BACKWARD.edited(
-        ("dw[program, j]", "dw[0, j]")
-    ),
-    "each program adds to all places": LOOP_BACKWARD.edited(
-        ("dw[program, j]", "dw[:, j]")
-    ),
-    "each program adds 1 to its place": LOOP_BACKWARD.edited(
-        (
-            "    M, N = x.shape\n",
-            "    M, N = x.shape\n    for j in range(N):\n        dw[program, j] += 1\n",
-        )
-    ),
-    "rows of rows": LOOP_COPY.edited(
-        (
-            "        for j in range(N):\n",
-            f"        for k in {OF_PROGRAM}:\n          for j in range(N):\n",
-        ),
-        ("x[i, j]", "x[k, j]"),
-        ("y[i, j]", "y[k, j]"),
-    ),
-    "the number of programs": LOOP_COPY.edited(("= a\n", "= a * programs\n")),
-    "dw is a part of itself": LOOP_BACKWARD_ALONE.edited(
-        ("+= dy[i, j] * x[i, j] * rstd[i]\n        for", "+= dw[j] / M\n        for")
-    ),
-    "dw is read before its last row is added": LOOP_BACKWARD_ALONE.edited(
-        ("dx[i, j] = rstd", "dx[i, j] = 0 * dw[j] + rstd")
-    ),
-    "dw is read before its first row is added": LOOP_BACKWARD_ALONE.edited(
-        ("c1 += weight", "c1 += 0 * dw[j] + weight")
-    ),
-}
+} | edited_programs("wrong")
 
 
-SQUARE = "def square(v):\n    return v * v"
-SECOND_LOAD = "    p = tl.load(residual_ptr + row * N + cols, mask=mask, other=0)\n"
 # {how it is written: the program}: right ones.
 RIGHT = {
     "a row a program": FORWARD,
     "rows by turns": BACKWARD,
     "sum and norm in place": IN_PLACE,
-    "the sum is not read again": IN_PLACE.edited(
-        (SECOND_LOAD, "    p = x + residual\n")
-    ),
     "x is overwritten by y": FORWARD.edited(
         ("tl.store(y_ptr", "tl.store(x_ptr"), outputs=dict(x="y")
     ),
     "blocks of columns": SWEEPS,
     "a floor under the norm": CLAMP,
     "copied": COPY,
-    "a mask typed twice": FORWARD.edited(("y, mask=mask", "y, mask=cols < N")),
-    "casts": FORWARD.edited(
-        (
-            "x * rstd * weight\n",
-            "(x.to(tl.float32) * rstd * weight).to(y_ptr.dtype.element_ty)\n",
-        )
-    ),
-    "a square by a function": FORWARD.edited(("x * x", "square(x)")).below(SQUARE),
-    "the division in parts": FORWARD.edited(
-        (
-            "rstd = 1 / tl.sqrt(tl.sum(x * x, axis=0) / N + EPS)",
-            "mean = tl.sum(x * x, axis=0) / N\n    rstd = 1 / tl.sqrt(mean + EPS)",
-        )
-    ),
-    "nothing past the edge": FORWARD.edited(
-        ("tl.sum(x * x", "tl.sum(tl.where(mask, x * x, 0)")
-    ),
-    "an entry by two masks": FORWARD.edited(
-        (f"{AT}, y", f"{AT}, tl.where(mask, y, 0)")
-    ),
     "loops": LOOPS,
     "loops, backward": LOOP_BACKWARD,
     "all rows in one loop": LOOP_BACKWARD_ALONE,
     "a floor in a loop": LOOP_CLAMP,
     "over x in a loop": LOOPS.edited(("y[i, j] =", "x[i, j] ="), outputs=dict(x="y")),
-    "a function in a loop": LOOPS.edited(
-        ("x[i, j] * x[i, j]", "square(x[i, j])")
-    ).below(SQUARE),
-}
+} | edited_programs("right")
