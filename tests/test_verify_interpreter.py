@@ -127,10 +127,8 @@ def other_kernels():
         if program.is_triton:
             text, *launch = program.launch()
             table[name] = (compiled(text), *launch)
-    for loop, old, new in welford.RIGHT:
-        text = HEAD + welford.START + loop.replace(old, new, 1) + welford.END
-        launch = welford.BINDING, "rows", welford.LAYER
-        table[f"Welford {len(table)}: {new}"] = (text, *launch)
+    for name, text in welford.RIGHT.items():
+        table[f"Welford {name}"] = (text, welford.BINDING, "rows", welford.LAYER)
     return table
 
 

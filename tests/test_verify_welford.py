@@ -1,6 +1,7 @@
 """verify proves running means and sums of squares (Welford, Chan), and no wrong edit of one."""
 
 import pytest
+from tables import claims, edits
 from verify_kernels import HEAD
 
 from normgrad.verify import COLUMNS, N, Out, T, eps, norm, verify
@@ -102,117 +103,14 @@ FROM_MINUS_1 = FROM_MINUS_1.replace(
     "count * (mean - mu) * (mean - mu)",
     "count * (mean * mean - 2 * mean * mu) + (count + 1) * mu * mu",
 )
-STEP, UNDER_MASK = "m2 += (x - mean) * (x - old)", "m2 + (x - new) * (x - mean)"
-LANES = "m2 + count * (mean - mu) * (mean - mu)"
-SQUARES = "m2 + delta * (x - moved)"
-MERGE = "tile_m2 + delta * delta * count * size / total"
-SIZE = "tl.minimum(BLOCK, N - start)"
-FULL = "tl.full((BLOCK,), 1.0, dtype=tl.float32)"
-# In a lane that is past the end in the first tile, too.
-DIVIDES_BY_0 = """
-        delta = tl.where(mask, x - mean, 0.0)
-        count = tl.where(mask, count + 1, count)
-        mean += delta / count
-        m2 += delta * tl.where(mask, x - mean, 0.0)
-"""
-RIGHT = [
-    (LAST_APART, "", ""),
-    (LAST_APART, "mean = tl.zeros((BLOCK,), dtype=tl.float32)", f"mean = {FULL}"),
-    (LAST_APART, "mean += (x - old)", "mean += (2 * x - x - old)"),
-    (BESIDE, "tl.sum(mean * count) / N", "tl.sum(added) / N"),
-    (BY_COUNT, "", ""),
-    (MASKED, "", ""),
-    (MASKED, "more = count + 1", "more = tl.where(mask, count + 1, count)"),
-    (MASKED, "shift * shift * count", "count * (mean * mean - mu * mu)"),
-    (MERGED, "", ""),
-    (MERGED, SIZE, "tl.sum(mask.to(tl.int32), axis=0)"),
-    (MERGED, "count = 0\n", "count = 0.0\n"),
-]
-WRONG = {
-    LAST_APART: [
-        (STEP, "m2 += (x - old) * (x - old)"),
-        (STEP, "m2 += (x - mean) * (x - mean)"),
-        ("/ (tile + 1)\n", "/ (tile + 2)\n"),
-        ("/ (tile + 1)\n", "/ tile\n"),
-        ("count += 1\n", "count += 2\n"),
-        ("        count += 1\n", ""),
-        ("count += 1\n", "count += 1.0\n"),
-        ("old = mean", "old = mean.to(count.dtype)"),
-        (UNDER_MASK, "m2 + (x - mean) * (x - mean)"),
-        (f"tl.where(mask, {UNDER_MASK}, m2)", UNDER_MASK),
-        ("count += mask.to(tl.int32)", "count += 1"),
-        ("        mean = new\n", ""),
-        ("tl.sum(mean * count) / N", "tl.sum(mean) / BLOCK"),
-        ("tl.sum(mean * count) / N", "tl.sum(mean * tiles) / N"),
-        (LANES, "m2"),
-        (LANES, "m2 + (mean - mu) * (mean - mu)"),
-        (LANES, "count * (mean - mu) * (mean - mu)"),
-        (f"{LANES}) / N", f"{LANES}) / (N - 1)"),
-        ("range(0, tiles - 1)", "range(1, tiles - 1)"),
-        ("range(0, tiles - 1)", "range(0, tiles - 2)"),
-        ("m2 = tl.zeros((BLOCK,), dtype=tl.float32)", f"m2 = {FULL}"),
-        (
-            "(mean - mu)) / N\n",
-            "(mean - mu)) / N\n    inside = (tiles - 1) * BLOCK + lanes < N\n"
-            "    twice = tl.where(inside, mean, 2 * mean)\n"
-            "    mu = tl.sum(twice * count) / N\n",
-        ),
-    ],
-    MASKED: [
-        (SQUARES, "m2 + delta * delta"),
-        ("more = count + 1", "more = count + 2"),
-        ("more = count + 1", "more = count"),
-        ("more = count + 1", "more = count - 1"),
-        ("tl.where(mask, moved, mean)", "moved"),
-        (f"tl.where(mask, {SQUARES}, m2)", SQUARES),
-        ("tl.where(mask, more, count)", "more"),
-        (MASKED[MASKED.index("        delta") : MASKED.index("    mu")], DIVIDES_BY_0),
-        ("shift * shift * count", "shift * shift"),
-        ("m2 + shift * shift * count", "shift * shift * count"),
-        ("tl.sum(mean * count, axis=0) / N", "tl.sum(mean, axis=0) / BLOCK"),
-        ("count, axis=0) / N\n    shift", "count, axis=0) / (N - 1)\n    shift"),
-        (
-            "shift * shift * count, axis=0) / N",
-            "shift * shift * count, axis=0) / (N - 1)",
-        ),
-        ("count = tl.zeros((BLOCK,), dtype=tl.float32)", f"count = {FULL}"),
-        ("count = tl.zeros((BLOCK,), dtype=tl.float32)", f"count = -{FULL}"),
-        ("delta = x - mean", "delta = x * x - mean"),
-        (
-            "tl.sum(mean * count, axis=0) / N",
-            "(tl.sum(mean * count + tl.cdiv(N, BLOCK), axis=0) - N) / N",
-        ),
-    ],
-    MERGED: [
-        ("mask=mask, other=0.0", "mask=mask, other=1.0"),
-        ("mu += delta * size / total", "mu += delta / total"),
-        ("mu += delta * size / total", "mu += delta * size / count"),
-        ("mu += delta * size / total", "mu += delta * BLOCK / total"),
-        (MERGE, "tile_m2"),
-        (MERGE, "delta * delta * count * size / total"),
-        (MERGE, "tile_m2 + delta * delta * size / total"),
-        (MERGE, "tile_m2 + delta * delta * count * count / total"),
-        (SIZE, "BLOCK"),
-        (SIZE, "tl.minimum(BLOCK, N)"),
-        (SIZE, "tl.minimum(BLOCK, N - start + 1)"),
-        ("tl.where(mask, x - tile_mean, 0.0)", "x - tile_mean"),
-        ("        count = total\n", ""),
-        ("count = total", "count = size"),
-        ("count = 0", "count = 1"),
-        ("m2 = 0.0", "m2 = 1.0"),
-        ("m2 / N", "m2 / (N - 1)"),
-        ("range(0, N, BLOCK)", "range(0, N - BLOCK, BLOCK)"),
-        ("range(0, N, BLOCK)", "range(BLOCK, N, BLOCK)"),
-    ],
+LOOPS = {
+    "LAST_APART": LAST_APART,
+    "MASKED": MASKED,
+    "MERGED": MERGED,
+    "BESIDE": BESIDE,
+    "BY_COUNT": BY_COUNT,
+    "FROM_MINUS_1": FROM_MINUS_1,
 }
-WRONG[BESIDE] = [
-    ("tl.sum(mean * count)", "tl.sum(first * (tiles - 1) + added)"),
-    ("tl.sum(mean * count)", "tl.sum(first * (tiles - 1)) + tl.sum(added)"),
-]
-WRONG[FROM_MINUS_1] = [("", "")]
-WRONG[BY_COUNT] = [
-    ("count = tl.zeros((BLOCK,), dtype=tl.int32)", f"count = -{FULL}"),
-]
 LAYER = norm(center=True, bias=True)
 BINDING = {
     "X": T("x"),
@@ -224,24 +122,28 @@ BINDING = {
 }
 
 
-def verdict(loop, old, new):
-    assert old in loop
-    text = HEAD + START + loop.replace(old, new, 1) + END
-    return verify(text, BINDING, "rows", LAYER, seconds=10)
+def edited_texts(kind):
+    """{what is edited: the kernel} of a kind of verify_welford.txt."""
+    texts = {}
+    for name, note, line in claims("verify_welford.txt"):
+        if note == kind:
+            ((old, new),) = edits(line)
+            assert old in LOOPS[name]
+            loop = LOOPS[name].replace(old, new, 1)
+            texts[f"{name}: {line}"] = HEAD + START + loop + END
+    return texts
 
 
-@pytest.mark.parametrize(("loop", "old", "new"), RIGHT)
-def test_a_running_mean_and_its_squares_are_proved(loop, old, new):
-    assert verdict(loop, old, new)
+RIGHT, WRONG = edited_texts("right"), edited_texts("wrong")
 
 
-@pytest.mark.parametrize(
-    "loop",
-    WRONG,
-    ids=["last apart", "masked", "merged", "a sum beside", "from -1", "by the count"],
-)
-def test_no_wrong_edit_is_proved(loop):
-    for old, new in WRONG[loop]:
-        result = verdict(loop, old, new)
-        assert not result and result.kind != "proved if masked lanes hold 0", (old, new)
-        assert "not followed" not in result.why, result.why
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_running_mean_and_its_squares_are_proved(name):
+    assert verify(RIGHT[name], BINDING, "rows", LAYER, seconds=10)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_no_wrong_edit_is_proved(name):
+    result = verify(WRONG[name], BINDING, "rows", LAYER, seconds=10)
+    assert not result and result.kind != "proved if masked lanes hold 0", result
+    assert "not followed" not in result.why, result.why
