@@ -70,11 +70,14 @@ def test_a_right_function_is_proved_and_read_as_numpy_runs_it(
             assert not apart(value, point.value(entry(array, letters), letters)), name
 
 
-def test_right_autograd_functions_are_proved(torch):
-    layers = homework_variants.torch_functions().values()
-    for program, definitions in ({TORCH: RMS} | dict.fromkeys(layers, LAYER)).items():
-        for verdict in (verify_function(program, d) for d in (definitions, None)):
-            assert verdict.kind == PROVED, verdict
+@pytest.mark.parametrize("definitions", ["norm", None])
+@pytest.mark.parametrize("name", ["rms", "einsum", "setup_context"])
+def test_right_autograd_functions_are_proved(torch, name, definitions):
+    program = homework_variants.torch_functions().get(name, right.RMS_FUNCTION)
+    if definitions:
+        definitions = RMS if name == "rms" else LAYER
+    verdict = verify_function(program, definitions)
+    assert verdict.kind == PROVED, verdict
 
 
 # What agrees with the right gradient at small sizes, or on some inputs, and differs elsewhere.
@@ -186,32 +189,9 @@ def test_what_a_function_finds_outside_and_may_change_is_not_read(function):
     assert verdict.kind == NOT_READ, verdict
 
 
-# Functions whose parameters, casts and state differ from what they seem, of torch.
-
-TORCH = """
-import torch
-
-
-class RMSNorm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, weight, eps):
-        ctx.save_for_backward(x, weight)
-        ctx.eps = eps
-        return x * (x.square().mean(1, keepdim=True) + eps).rsqrt() * weight
-
-    @staticmethod
-    def backward(ctx, dy):
-        x, weight = ctx.saved_tensors
-        rstd = (x.square().mean(1, keepdim=True) + ctx.eps).rsqrt()
-        wdy = dy * weight
-        dx = rstd * wdy - x * rstd**3 * (wdy * x).mean(1, keepdim=True)
-        return dx, (dy * x * rstd).sum(0), None
-"""
-
-
 @pytest.mark.parametrize("line", WRONG_EDITS["torch"])
 def test_a_wrong_autograd_function_is_not_proved(line):
-    text = edited(TORCH, edits(line), "program")
+    text = edited(right.RMS_FUNCTION, edits(line), "program")
     for definitions in (RMS, None):
         verdict = verify_function(text, definitions)
         assert verdict.kind in UNPROVED, verdict
@@ -376,22 +356,34 @@ PAGES = {
 }
 
 
-def test_every_function_that_a_page_types_is_proved(torch):
+@pytest.fixture(scope="module")
+def pages():
+    pytest.importorskip("torch")
     pytest.importorskip("sphinx", reason="the book's packages are not installed")
     import page_cells
 
-    tagged = set()
-    for page in page_cells.PAGES:
-        cells = page_cells.page_cells.of_page(page)
-        for typed in cells:
-            for tag in typed.tags & {NUMPY, TORCH_CELL}:
-                key = page.stem, tag
-                tagged.add(key)
-                _check_page(key, page_cells, cells, typed)
+    cells = page_cells.page_cells
+    return page_cells, {page.stem: cells.of_page(page) for page in page_cells.PAGES}
+
+
+def test_every_function_that_a_page_types_is_looked_at(pages):
+    tagged = {
+        (name, tag)
+        for name, cells in pages[1].items()
+        for cell in cells
+        for tag in cell.tags & {NUMPY, TORCH_CELL}
+    }
     assert tagged == set(PAGES)
 
 
-def _check_page(key, page_cells, cells, typed):
+@pytest.mark.parametrize("key", PAGES, ids=" ".join)
+def test_every_function_that_a_page_types_is_proved(key, pages):
+    """By its text: the page runs it, and tells what the run gives."""
+    page_cells, cells_of = pages
+    name, tag = key
+    cells = cells_of[name]
+    (typed,) = [cell for cell in cells if tag in cell.tags]
+
     def is_needed(cell):
         forward = "def forward(" in cell.source and "triton" not in cell.tags
         return cell is typed or cell.visible and forward
@@ -403,8 +395,8 @@ def _check_page(key, page_cells, cells, typed):
     for program, definitions, said in PAGES[key]:
         if isinstance(definitions, str):
             definitions = names[definitions]
-        verdict = verify_function(names[program], definitions, **said)
-        assert verdict.kind == PROVED, (key, verdict)
+        verdict = verify_function(names[program], definitions, run=False, **said)
+        assert verdict.kind == PROVED, verdict
 
 
 HOMEWORK = {
@@ -455,19 +447,21 @@ RIGHT_IN_REAL_NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("homework", ["hw2", "hw3"])
-def test_no_wrong_solution_of_homework_is_proved(homework):
+MISTAKES = [(name, mistake) for name in ("hw2", "hw3") for mistake in wrong(name)]
+
+
+@pytest.mark.parametrize(
+    ("homework", "mistake"), MISTAKES, ids=[mistake.name for _, mistake in MISTAKES]
+)
+def test_no_wrong_solution_of_homework_is_proved(homework, mistake):
     entries = {task.name: task.entry for task in homeworks()[homework].tasks}
-    for mistake in wrong(homework):
-        definitions, outputs = HOMEWORK[mistake.task]
-        text, name = mistake.source(homework), entries[mistake.task]
-        right_in_reals = mistake.name in RIGHT_IN_REAL_NUMBERS
-        # the reading takes one flag for that of another argument, and a run does not
-        run = right_in_reals or mistake.name == "one flag for all"
-        verdict = verify_function(
-            text, definitions, outputs=outputs, name=name, run=run
-        )
-        assert (verdict.kind == PROVED) == right_in_reals, (mistake.name, verdict)
+    definitions, outputs = HOMEWORK[mistake.task]
+    text, name = mistake.source(homework), entries[mistake.task]
+    right_in_reals = mistake.name in RIGHT_IN_REAL_NUMBERS
+    # the reading takes one flag for that of another argument, and a run does not
+    run = right_in_reals or mistake.name == "one flag for all"
+    verdict = verify_function(text, definitions, outputs=outputs, name=name, run=run)
+    assert (verdict.kind == PROVED) == right_in_reals, verdict
 
 
 @pytest.mark.parametrize(
@@ -482,7 +476,10 @@ def test_no_wrong_solution_of_homework_is_proved(homework):
     ],
 )
 def test_what_torch_s_engine_is_told_is_read(old, new):
-    assert verify_function(TORCH.replace(old, new), RMS, run=True).kind == PROVED
+    assert (
+        verify_function(right.RMS_FUNCTION.replace(old, new), RMS, run=True).kind
+        == PROVED
+    )
 
 
 EPS = 1e-5

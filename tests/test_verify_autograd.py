@@ -6,6 +6,7 @@ from itertools import product
 import pytest
 from homework_solutions import of_source
 from tables import claims, parts
+from verify_functions import RMS_FUNCTION, RMS_RESULT
 
 from normgrad.mistakes.edits import edited
 from normgrad.verify.definitions import norm
@@ -14,27 +15,6 @@ from normgrad.verify.verdict import KINDS, NOT_READ, PROVED, REFUTED
 
 torch = pytest.importorskip("torch")
 
-F = "x * (x.square().mean(1, keepdim=True) + eps).rsqrt() * weight"
-RMS = f"""
-import torch
-
-
-class RMS(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, weight, eps):
-        ctx.save_for_backward(x, weight)
-        ctx.eps = eps
-        return {F}
-
-    @staticmethod
-    def backward(ctx, dy):
-        x, weight = ctx.saved_tensors
-        rstd = (x.square().mean(1, keepdim=True) + ctx.eps).rsqrt()
-        wdy = dy * weight
-        dx = rstd * wdy - x * rstd**3 * (wdy * x).mean(1, keepdim=True)
-        dw = (dy * x * rstd).sum(0)
-        return dx, dw, None
-"""
 RES = """
 import torch
 
@@ -58,7 +38,7 @@ class RES(torch.autograd.Function):
 """
 SUM = norm(residual=True, dresidual_out=True)
 BASES = {
-    "RMS": (RMS, norm()),
+    "RMS": (RMS_FUNCTION, norm()),
     "RES": (RES, SUM),
     "ALONE": (RES, norm(residual=True)),
     "OWN": (RES, None),
@@ -68,14 +48,15 @@ BASES = {
 def program_of(base, edits):
     """The text of a Function; a line starts at each ";"."""
     pairs = [
-        (old.replace("return F", f"return {F}"), _lines(new)) for old, new in edits
+        (old.replace("return F", f"return {RMS_RESULT}"), _lines(new))
+        for old, new in edits
     ]
     changed = [pair for pair in pairs if pair[0] != pair[1]]
     return edited(BASES[base][0], changed, base)
 
 
 def _lines(text):
-    text = re.sub(r"\bF\b", F, text)
+    text = re.sub(r"\bF\b", RMS_RESULT, text)
     text = text.replace(";@ ", "\n\n    @staticmethod\n    ")
     return text.replace("; ", "\n        ")
 
@@ -155,7 +136,7 @@ def formula(*arguments):
 
 
 def test_a_class_that_overrides_apply_is_not_read():
-    right = of_source(RMS)["RMS"]
+    right = of_source(RMS_FUNCTION)["RMS"]
     doubled = type(right)("Doubled", (right,), {"apply": lambda *a: 2 * a[0]})
     assert verify_function(right, norm()).kind in (PROVED, NOT_READ)
     verdict = verify_function(doubled, norm())
@@ -163,12 +144,14 @@ def test_a_class_that_overrides_apply_is_not_read():
 
 
 def test_a_default_that_a_proof_rests_on_stands_in_its_claim():
-    text = RMS.replace("weight, eps):", "weight, eps, scale=2.0):")
+    text = RMS_FUNCTION.replace("weight, eps):", "weight, eps, scale=2.0):")
     text = text.replace(".rsqrt() * weight", ".rsqrt() * weight * scale / 2")
     verdict = verify_function(text, norm())
     assert verdict.kind == PROVED
     assert str(verdict).split("\n")[0].endswith("for scale=2, where scale is left out")
-    before = RMS.replace("x, weight, eps):", "x, scale=1.0, weight=None, eps=1e-5):")
+    before = RMS_FUNCTION.replace(
+        "x, weight, eps):", "x, scale=1.0, weight=None, eps=1e-5):"
+    )
     verdict = verify_function(before.replace("dx, dw", "dx, None, dw"), norm())
     assert verdict.kind == PROVED, verdict
 

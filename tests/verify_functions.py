@@ -66,6 +66,29 @@ def twice_as_large(function):
     return run
 
 
+# A right autograd Function.
+RMS_RESULT = "x * (x.square().mean(1, keepdim=True) + eps).rsqrt() * weight"
+RMS_FUNCTION = f"""
+import torch
+
+
+class RMS(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, eps):
+        ctx.save_for_backward(x, weight)
+        ctx.eps = eps
+        return {RMS_RESULT}
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, weight = ctx.saved_tensors
+        rstd = (x.square().mean(1, keepdim=True) + ctx.eps).rsqrt()
+        wdy = dy * weight
+        dx = rstd * wdy - x * rstd**3 * (wdy * x).mean(1, keepdim=True)
+        dw = (dy * x * rstd).sum(0)
+        return dx, dw, None
+"""
+
 # A forward, and the gradients that it has where torch differentiates all of it.
 DIFFERENTIATED = """
 import torch
