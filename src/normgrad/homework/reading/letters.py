@@ -44,7 +44,16 @@ def expression(text: str, shapes: Mapping[str, tuple]) -> Expr:
 
 
 class _Reader(Walker):
-    """Reads the text of an expression."""
+    """Reads the text of an expression; what values do, it says itself."""
+
+    def __init__(self):
+        super().__init__(self)
+
+    def value_Compare(self, node, names):
+        """None is read, nor a choice, nor a slice."""
+        raise NotRead(f"text: got {ast.unparse(node)[:40]!r}, which is not read")
+
+    value_IfExp = value_Slice = value_Compare
 
     def value_Constant(self, node, names):
         """An integer."""
