@@ -1,7 +1,7 @@
 """Sums over rows and columns: of the lanes of a tile, of the turns of a loop, and of all programs.
 
 A sum is pending until every tile is in it and its lanes are added up. What is pending may only be multiplied by
-factors from outside the sum, or added to a sum over the same places.
+factors from outside the sum, or added to a sum over the same places, or over the tiles that follow.
 """
 
 from __future__ import annotations
