@@ -131,6 +131,17 @@ class Values:
 
     truth = staticmethod(truth)
 
+    def decided(self, value) -> bool:
+        """Whether a value counts as true, which is the same at every size."""
+        answer = truth(value)
+        if answer is None:
+            raise NotRead("a branch on values")
+        return answer
+
+    def opposite(self, value):
+        """`not` of a value."""
+        return not self.decided(value)
+
     def negative(self, value):
         """-value."""
         if isinstance(value, Scalar):

@@ -405,13 +405,7 @@ class Reader(Walker):
 
     def _holds(self, test, scope):
         """Whether a condition holds, at every size."""
-        return self._truth(self.evaluate(test, scope))
-
-    def _truth(self, value):
-        truth = self.values.truth(value)
-        if truth is None:
-            raise NotRead("a branch on values")
-        return truth
+        return self.values.decided(self.evaluate(test, scope))
 
     def read_If(self, node, scope):
         """A branch that is the same at every size."""
@@ -654,7 +648,7 @@ class Reader(Walker):
         stop = isinstance(node.op, ast.Or)
         for part in node.values[:-1]:
             value = self.evaluate(part, scope)
-            if self._truth(value) == stop:
+            if self.values.decided(value) == stop:
                 return value
         return self.evaluate(node.values[-1], scope)
 

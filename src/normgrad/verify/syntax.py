@@ -26,7 +26,7 @@ class Walker:
     a name is and what a call does, and `assign_part` for a target that is neither a name nor a tuple.
 
     Args:  values: what values do: `integer` and `real` of a number as it is written; `truth`, None where it is not
-           decided; `operate`, `negative`, `compare`, `attribute` and `item`
+           decided; `opposite` of a truth value; `operate`, `negative`, `compare`, `attribute` and `item`
     """
 
     def __init__(self, values: Any):
@@ -159,8 +159,7 @@ class Walker:
         value = self.evaluate(node.operand, names)
         match node.op:
             case ast.Not():
-                truth = self.values.truth(value)
-                return value if truth is None else not truth
+                return self.values.opposite(value)
             case ast.USub():
                 return self.values.negative(value)
         raise NotRead(f"{ast.unparse(node)}: this operation is not read")

@@ -391,6 +391,11 @@ class Tiles:
             if names and not {*names} & (self.constexprs | self.constants):
                 raise uncompiled(f"{names[0]} is {words} and no tl.constexpr")
 
+    def opposite(self, value):
+        """Whether a condition does not hold; of one on dtypes as little is known as of itself."""
+        truth = self.truth(value)
+        return value if truth is None else not truth
+
     def negative(self, value):
         """The value with the other sign."""
         return self.operate("Sub", Index(S.Zero), value)
