@@ -33,6 +33,7 @@ from .interpreter import (
     Function,
     FunctionClass,
     Reader,
+    Unread,
     flat,
     gradients_of,
     results_of,
@@ -103,6 +104,10 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
         kinds = Function | FunctionClass
         functions = [key for key, value in names.items() if isinstance(value, kinds)]
         name = name or next(reversed(functions), "")
+        if isinstance(names.get(name), Unread):
+            reason = NotRead(names[name].why)
+            reason.line = names[name].line
+            raise reason
         if not functions:
             raise ValueError("program: got a text without functions, needs one")
         if name not in functions:

@@ -67,7 +67,14 @@ from .library import (
 )
 from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
-from .syntax import Returned, Walker, bound_arguments, defaults_of, positional
+from .syntax import (
+    Returned,
+    Walker,
+    bound_arguments,
+    defaults_of,
+    positional,
+    runs,
+)
 from .text import module_of
 
 DEEPEST = 40
@@ -86,6 +93,12 @@ CALLED = ("save_for_backward", "mark_non_differentiable", "set_materialize_grads
 METHODS_READ = ("forward", "backward", "setup_context")
 # what a running sum is made of; the last that is added to it
 CELLS = ("", "int", "float", "array")
+# libraries whose decorators and base classes change nothing but what they are put on
+FRAMEWORKS = ("torch", "triton", "numba", "functools", "dataclasses", "abc")
+# builtins that may stand in a decorator
+PLAIN = set(
+    "bool classmethod dict float int len list max min object property range staticmethod tuple".split()
+)
 EPSILONS = ("eps", "EPS", "epsilon", "EPSILON")
 
 
@@ -108,6 +121,14 @@ KNOWN: dict[str, Any] = {
     "torch.enable_grad": QUIET,
     "numpy.errstate": QUIET,
 }
+
+
+@dataclass(eq=False)
+class Unread:
+    """A function or a class of the text that is not read; why: it is not; line: where it stands."""
+
+    why: str
+    line: int
 
 
 @dataclass(frozen=True)
@@ -198,6 +219,24 @@ def local_names(body: Sequence[ast.AST], in_place: bool = True) -> set[str]:
     return names
 
 
+def annotations_of(node: ast.FunctionDef) -> list[ast.expr]:
+    """The annotations of a function, which Python evaluates where it is made."""
+    parts = [part for part in ast.walk(node.args) if isinstance(part, ast.arg)]
+    written = [part.annotation for part in parts] + [node.returns]
+    return [annotation for annotation in written if annotation is not None]
+
+
+def check_annotations(node: ast.FunctionDef) -> None:
+    """Refuse an annotation that calls a function.
+
+    For a text whose functions have annotations. Without it `def f(x: patch()): ...` is proved, where patch puts another
+    function in the place of np.sqrt.
+    """
+    for annotation in annotations_of(node):
+        if runs(annotation):
+            raise NotRead(f"{ast.unparse(annotation)}, an annotation that calls")
+
+
 class Scope:
     """The names of a call.
 
@@ -229,6 +268,9 @@ class Globals(Scope):
 
     def load(self, name: str) -> Any:
         """The value of a name of the module, or of a builtin."""
+        value = self.names.get(name)
+        if isinstance(value, Unread):
+            raise NotRead(f"{name} of line {value.line}: {value.why}")
         if name in self.names:
             return self.reader.constant(name, super().load(name))
         return builtin(name)
@@ -438,8 +480,69 @@ class Reader(Walker):
 
     def read_FunctionDef(self, node, scope):
         """A function."""
-        self._check_decorators(node, scope)
-        scope.names[node.name] = self._function(node, scope)
+        try:
+            self._check_decorators(node, scope)
+            check_annotations(node)
+            scope.names[node.name] = self._function(node, scope)
+        except NotRead as reason:
+            self._leave_out(node, reason, scope)
+
+    def _leave_out(self, node, reason, scope):
+        """Keep a function or a class of the module that is not read, where making it runs nothing of the text.
+
+        For a file that has a torch.nn.Module and a kernel beside the function in question. Without the condition
+        `class A: np.sqrt = np.square`, or a decorator of the text's own that does so, is passed over.
+        """
+        inert = self.phase == MODULE and all(self._is_inert(node, scope))
+        if not inert:
+            raise reason
+        scope.names[node.name] = Unread(str(reason), node.lineno)
+
+    def _is_inert(self, node, scope):
+        """Whether each expression that Python evaluates where a function or a class is made runs nothing of the text."""
+        names = {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
+        for decorator in node.decorator_list:
+            yield self._is_of_framework(decorator, names, scope)
+        if isinstance(node, ast.FunctionDef):
+            defaults = defaults_of(node.args).values()
+            yield not any(map(runs, [*defaults, *annotations_of(node)]))
+            return
+        yield not node.keywords
+        for base in node.bases:
+            yield not runs(base) and self._is_of_framework(base, (), scope)
+        for line in node.body:
+            match line:
+                case ast.FunctionDef(name=name):
+                    # A[...] in an annotation calls it
+                    yield name != "__class_getitem__"
+                    yield from self._is_inert(line, scope)
+                case ast.Pass() | ast.Expr(ast.Constant()):
+                    pass
+                case ast.Assign([ast.Name()], value) | ast.AnnAssign(
+                    ast.Name(), value=value
+                ):
+                    yield isinstance(value, ast.Constant | None) and not runs(line)
+                case _:
+                    yield False
+
+    def _is_of_framework(self, node, names, scope):
+        """Whether an expression calls what a framework has, and nothing else.
+
+        Args:  names: of parameters, such as those of a lambda in it
+        """
+        for part in ast.walk(node):
+            private = isinstance(part, ast.Attribute) and part.attr.startswith("_")
+            if private or isinstance(part, ast.NamedExpr):
+                return False
+            if not isinstance(part, ast.Name) or part.id in names:
+                continue
+            value = scope.names.get(part.id) if part.id in scope.local else None
+            path = getattr(value, "path", getattr(value, "name", "")) or ""
+            of_framework = str(path).partition(".")[0] in FRAMEWORKS
+            is_plain = part.id not in scope.local and part.id in PLAIN
+            if not (of_framework or is_plain or is_number(value) or type(value) is str):
+                return False
+        return True
 
     def _function(self, node, scope):
         defaults = {}
@@ -450,6 +553,12 @@ class Reader(Walker):
 
     def read_ClassDef(self, node, scope):
         """An autograd Function."""
+        try:
+            self._read_class(node, scope)
+        except NotRead as reason:
+            self._leave_out(node, reason, scope)
+
+    def _read_class(self, node, scope):
         bases = [self.evaluate(base, scope) for base in node.bases]
         if len(bases) != 1 or node.keywords or node.decorator_list:
             raise NotRead(f"the class {node.name}")

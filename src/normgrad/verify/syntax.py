@@ -86,6 +86,8 @@ class Walker:
 
     def read_AnnAssign(self, node, names):
         """name: annotation = value."""
+        if runs(node.annotation):
+            raise NotRead(f"{ast.unparse(node.annotation)}, an annotation that calls")
         if node.value is not None:
             self.assign(node.target, self.evaluate(node.value, names), names)
 
@@ -210,6 +212,12 @@ class Walker:
                 raise NotRead("a call with **")
             options[keyword.arg] = self.evaluate(keyword.value, names)
         return args, options
+
+
+def runs(node: ast.expr) -> bool:
+    """Whether an expression may run a function, or bind a name."""
+    kinds = ast.Call | ast.NamedExpr | ast.comprehension | ast.Await | ast.JoinedStr
+    return any(isinstance(part, kinds) for part in ast.walk(node))
 
 
 def positional(arguments: ast.arguments) -> list[str]:
