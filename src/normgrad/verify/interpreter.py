@@ -499,7 +499,7 @@ class Reader(Walker):
         scope.names[node.name] = Unread(str(reason), node.lineno)
 
     def _is_inert(self, node, scope):
-        """Whether each expression that Python evaluates where a function or a class is made runs nothing of the text."""
+        """For each expression that makes a function or a class: whether Python runs nothing of the text in it."""
         names = {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
         for decorator in node.decorator_list:
             yield self._is_of_framework(decorator, names, scope)
@@ -554,17 +554,23 @@ class Reader(Walker):
     def read_ClassDef(self, node, scope):
         """An autograd Function."""
         try:
-            self._read_class(node, scope)
+            base = self._base_of(node, scope)
         except NotRead as reason:
             self._leave_out(node, reason, scope)
+        else:
+            self._read_function_class(node, base, scope)
 
-    def _read_class(self, node, scope):
+    def _base_of(self, node, scope):
+        """The autograd Function, torch's or the text's, that a class is made of."""
         bases = [self.evaluate(base, scope) for base in node.bases]
         if len(bases) != 1 or node.keywords or node.decorator_list:
             raise NotRead(f"the class {node.name}")
         if bases[0] is not FUNCTION and not isinstance(bases[0], FunctionClass):
             raise NotRead(f"the class {node.name}, which is no autograd Function")
-        inherited = {} if bases[0] is FUNCTION else bases[0].methods
+        return bases[0]
+
+    def _read_function_class(self, node, base, scope):
+        inherited = {} if base is FUNCTION else base.methods
         inner = Scope(scope, local_names(node.body), self)
         self.execute(node.body, inner)
         for name, value in inner.names.items():

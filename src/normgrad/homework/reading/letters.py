@@ -37,10 +37,34 @@ def expression(text: str, shapes: Mapping[str, tuple]) -> Expr:
         ) from reason
     arrays = {name: tensor(name, *sizes) for name, sizes in shapes.items()}
     try:
-        return _Reader().evaluate(tree, FUNCTIONS | {"M": M, "N": N} | arrays)
+        return _Reader(_Values()).evaluate(tree, FUNCTIONS | {"M": M, "N": N} | arrays)
     except RecursionError:
         got = f"text: got {text[:40]!r}"
         raise ValueError(f"{got}, which is nested too deeply") from None
+
+
+class _Values:
+    """The operations of expressions; every other one is refused."""
+
+    def __getattr__(self, name):
+        raise NotRead(f"text: got what needs {name}, which is not read")
+
+    def negative(self, value):
+        """-value."""
+        return -value
+
+    def operate(self, operation, left, right):
+        """One of OPERATIONS."""
+        if operation not in OPERATIONS:
+            raise NotRead(f"text: got a {operation}, which is not read")
+        return OPERATIONS[operation](left, right)
+
+    def item(self, array, key):
+        """An entry of an array."""
+        indices = key if isinstance(key, tuple) else (key,)
+        if not isinstance(array, IndexedBase) or len(indices) != len(array.shape):
+            raise NotRead(f"text: got {str(array)[:40]!r} with an index")
+        return array[indices]
 
 
 class _Reader(Walker):
@@ -64,33 +88,6 @@ class _Reader(Walker):
     def value_Name(self, node, names):
         """A function, an array, a dimension or an index."""
         return names[node.id] if node.id in names else index(node.id)
-
-    def value_UnaryOp(self, node, names):
-        """A minus sign."""
-        if not isinstance(node.op, ast.USub):
-            raise NotRead(f"text: got {ast.unparse(node)[:40]!r}, which is not read")
-        return -self.evaluate(node.operand, names)
-
-    def operate(self, operation, left, right):
-        """One of OPERATIONS."""
-        if operation not in OPERATIONS:
-            raise NotRead(f"text: got a {operation}, which is not read")
-        return OPERATIONS[operation](left, right)
-
-    def value_Subscript(self, node, names):
-        """An entry of an array."""
-        array = self.evaluate(node.value, names)
-        at = self.evaluate(node.slice, names)
-        indices = at if isinstance(at, tuple) else (at,)
-        if not isinstance(array, IndexedBase) or len(indices) != len(array.shape):
-            raise NotRead(
-                f"text: got {ast.unparse(node)[:40]!r}, which is not an entry"
-            )
-        return array[indices]
-
-    def attribute(self, value, name):
-        """None is read."""
-        raise NotRead(f"text: got the attribute {name}, which is not read")
 
     def call(self, target, args, options):
         """One of FUNCTIONS."""
