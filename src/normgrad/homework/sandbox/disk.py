@@ -11,7 +11,7 @@ import os
 import sys
 import sysconfig
 
-# Modules of normgrad that a submission may import: they compute no norm; the operator and its backward are there as text.
+# Modules of normgrad that a submission may import: they compute no norm; of the operator they have the text.
 OFFERED = (
     "normgrad", "normgrad.spec", "normgrad.dtypes", "normgrad.tolerance", "normgrad.ledger", "normgrad.ledger.entries",
     "normgrad.checks", "normgrad.checks.finite_difference", "normgrad.checks.tolerance", "normgrad.checks.cases",
