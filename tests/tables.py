@@ -43,9 +43,9 @@ def parts(line):
 
 
 def edits(text):
-    """The pairs of "old => new && old => new"."""
+    """The pairs of "old => new && old => new"; none of an empty text."""
     pairs = []
-    for edit in text.split(" && "):
+    for edit in filter(None, text.split(" && ")):
         old, new = full_edit(edit)
         pairs.append((lines(old), lines(new)))
     return pairs

@@ -5,18 +5,56 @@ from inspect import signature
 
 import pytest
 from homework_solutions import of_source
-from tables import blocks
+from tables import blocks, claims, edits
 
+from normgrad.mistakes.edits import edited
 from normgrad.verify import PROGRAM, PROGRAM_COUNT, Out, T, eps, norm, verify
 from normgrad.verify.verdict import NOT_READ, PROVED, REFUTED, WRONG
 
 NORMS = {"rms": norm(), "layer": norm(center=True, bias=True)}
 KINDS = {"proved": PROVED, "refuted": REFUTED, "not read": NOT_READ, "wrong": WRONG}
+KINDS[WRONG] = WRONG
 LINES = {
     "numpy": "import math\nimport numpy as np\n",
     "torch": "import math\nimport torch\n",
 }
 LINES["loops"] = LINES["numpy"]
+# Right programs, into which verify_array_guards.txt puts lines.
+RIGHT = {
+    "numpy": """
+def f(x, weight, eps):
+    r = 1 / np.sqrt((x * x).mean(1, keepdims=True) + eps)
+    y = x * r * weight
+    return y
+""",
+    "torch": """
+def f(x, weight, eps):
+    r = (x.square().mean(1, keepdim=True) + eps).rsqrt()
+    y = x * r * weight
+    return y
+""",
+    "loops": """
+def f(x, weight, eps, y):
+    M, N = x.shape
+    for i in range(M):
+        s = 0.0
+        for j in range(N):
+            s += x[i, j] ** 2
+        for j in range(N):
+            y[i, j] = x[i, j] / np.sqrt(s / N + eps) * weight[j]
+""",
+    "sums": """
+def f(dy, x, rstd, dw, program, programs):
+    M, N = x.shape
+    for i in range(M * program // programs, M * (program + 1) // programs):
+        for j in range(N):
+            dw[program, j] += dy[i, j] * x[i, j] * rstd[i]
+""",
+}
+SHARE = "range(M * program // programs, M * (program + 1) // programs)"
+RIGHT["shared"] = RIGHT["loops"].replace("range(M)", SHARE)
+RIGHT["shared"] = RIGHT["shared"].replace("y):", "y, program, programs):")
+OUTPUTS = {"y": Out("y"), "t": Out("rstd"), "dw": Out("dw", "p, j")}
 HEADER = r"(\w+) (\w+) (\S+)(?: (\w+)=(.*?))?(?: -- (.*))?"
 
 
@@ -44,7 +82,8 @@ def test_a_program_of_arrays_has_the_verdict_that_it_is_due(
     text = LINES[library] + program + "\n"
     outputs = None if outputs == "-" else outputs.split(",")
     if library == "loops":
-        verdict = of_loops(text, NORMS[name], outputs, said)
+        stored = {name: Out(name) for name in outputs}
+        verdict = of_loops(text, NORMS[name], stored, said)
     else:
         definitions = (text, "forward") if name == "forward" else NORMS[name]
         options = {"library": library, "run": True, "name": "f"}
@@ -52,6 +91,28 @@ def test_a_program_of_arrays_has_the_verdict_that_it_is_due(
     assert verdict.kind == kind, verdict
     assert words in str(verdict)
     assert not set(said) & set(re.findall(r"\w+(?=\[)", str(verdict.counterexample)))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "_", "line"), list(claims("verify_array_guards.txt"))
+)
+def test_a_right_program_with_other_lines_has_the_verdict_that_it_is_due(
+    verdict, _, line
+):
+    about, words = line.partition(" -- ")[::2]
+    base, _, text = about.partition(": ")
+    library = "torch" if base == "torch" else "numpy"
+    if library == "torch" or "torch" in text:
+        pytest.importorskip("torch")
+    if " => " not in text:
+        text = rf"return y => {text}\n    return y"
+    program = edited(LINES[library] + RIGHT[base], edits(text), base)
+    if base in ("numpy", "torch"):
+        result = verify(program, NORMS["rms"], ("y",), library=library, name="f")
+    else:
+        result = of_loops(program, NORMS["rms"], OUTPUTS, {})
+    assert result.kind == KINDS[verdict], result
+    assert words in str(result)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +137,7 @@ def of_loops(text, definitions, outputs, said):
         if name in launched:
             binding[name] = launched[name]
         elif name in outputs:
-            binding[name] = Out(name)
+            binding[name] = outputs[name]
         elif name in said:
             binding[name] = T(said[name], "i")
         else:

@@ -1,14 +1,21 @@
-"""What the reader of Triton says of a kernel's text, decorators, defaults and flags, by verify_triton_claims.txt."""
+"""What the reader of Triton says of a kernel's text, decorators, defaults and flags, by verify_triton_claims.txt.
+
+The lines of verify_guards.txt are each stopped by one guard alone.
+"""
 
 import importlib
 
 import pytest
-from verify_triton import ERROR, edited_base, programs
+from test_verify_welford import BINDING, END, LAST_APART, LAYER, MASKED, MERGED, START
+from verify_triton import BASES, ERROR, edited_base, programs
 
 from normgrad.verify import norm, verify
 from normgrad.verify.language import FUNCTIONS, HOMES, READ, has_function
 
-PROGRAMS = list(programs())
+RUNNING = {"last apart": LAST_APART, "running": MASKED, "merged": MERGED}
+for name, loop in RUNNING.items():
+    BASES[name] = START + loop + END, BINDING, "rows", LAYER
+PROGRAMS = [*programs(), *programs("verify_guards.txt")]
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ BASES = {
 BASES["atomic"] = KERNELS["atomic additions"]
 BASES["swept"] = KERNELS["a while loop"]
 BASES["tiles"] = KERNELS["every P-th tile of rows"]
+BASES = KERNELS | BASES
 
 
 def edited_base(base, edits, change):
@@ -66,9 +67,9 @@ def edited_base(base, edits, change):
     return HEAD + text, binding | change, *launch
 
 
-def programs():
-    """(verdict, kind, line, arguments of verify, words) of each line of the table."""
-    for verdict, kind, line in claims("verify_triton_claims.txt"):
+def programs(name="verify_triton_claims.txt"):
+    """(verdict, kind, line, arguments of verify, words) of each line of a table."""
+    for verdict, kind, line in claims(name):
         about, edits, words = parts(line)
         base, _, bound = about.partition(", ")
         change = value(f"dict({bound})")

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import builtins
 import functools
 import gc
 import json
@@ -230,31 +231,61 @@ def live_functions(files):
     return functions, caches
 
 
-def traced(items, files, caches, results):
-    """Run the tests; write which lines of some files each of them runs, and how long it takes, to a file."""
+def traced(items, files, caches, results, functions=None):
+    """Run the tests; write which lines of some files each of them runs, and how long it takes, to a file.
+
+    Args:  functions: those of the files, to note their lines by themselves; else a tracer does, which sees the
+           functions of Triton's interpreter too, and is several times as slow
+    """
     names = {str(path_of(file)): file for file in files}
-    runs = []
+    lines, runs = set(), []
+    if functions is not None:
+        builtins.__ran__ = lines
+        for file in files:
+            note_lines(file, functions)
+
+    def trace(frame, event, _):
+        file = names.get(frame.f_code.co_filename)
+        if file is None:
+            return None
+        lines.add((file, frame.f_lineno))
+        return trace
+
     for item, following in zip_longest(items, items[1:]):
         # what is kept from one test to the next would count for the first alone
         for cache in caches:
             cache.cache_clear()
-        lines = defaultdict(set)
-
-        def trace(frame, event, _, lines=lines):
-            file = names.get(frame.f_code.co_filename)
-            if file is None:
-                return None
-            lines[file].add(frame.f_lineno)
-            return trace
-
+        lines.clear()
         started = time.monotonic()
-        sys.settrace(trace)
+        sys.settrace(trace if functions is None else None)
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         sys.settrace(None)
         seconds = time.monotonic() - started
-        run_lines = {file: sorted(numbers) for file, numbers in lines.items()}
-        runs.append((item.nodeid, seconds, run_lines))
+        runs.append((item.nodeid, seconds, sorted(lines)))
     Path(results).write_text(json.dumps(runs))
+
+
+def note_lines(file, functions):
+    """Let the functions of a file, and its import whenever it comes, note the line of each statement that they run."""
+    text = path_of(file).read_text(encoding="utf8")
+    tree = ast.parse(text)
+    for node in list(ast.walk(tree)):
+        for name in ("body", "orelse", "finalbody"):
+            statements = getattr(node, name, None)
+            if isinstance(statements, list) and node is not tree:
+                setattr(node, name, [*with_notes(file, statements)])
+    code = compile(tree, str(path_of(file)), "exec", dont_inherit=True)
+    import_code(str(path_of(file)), lambda: code)
+    give_code(file, text, codes(code), functions)
+
+
+def with_notes(file, statements):
+    """Each statement behind one that notes its line."""
+    for statement in statements:
+        note = ast.parse(f"__ran__.add({(file, statement.lineno)!r})").body[0]
+        for part in ast.walk(note):
+            ast.copy_location(part, statement)
+        yield from (note, statement)
 
 
 class Coverage:
@@ -263,11 +294,10 @@ class Coverage:
     def __init__(self, results):
         self.seconds, self.tests = {}, defaultdict(set)
         for file_of_runs in results:
-            for name, seconds, files in json.loads(file_of_runs.read_text()):
+            for name, seconds, lines in json.loads(file_of_runs.read_text()):
                 self.seconds[name] = seconds
-                for file, lines in files.items():
-                    for line in lines:
-                        self.tests[file, line].add(name)
+                for file, line in lines:
+                    self.tests[file, line].add(name)
 
     def ordered(self, file, lines) -> list[str]:
         """The tests that run one of these lines: the quickest of each function first, then the second of each, ..."""
@@ -380,36 +410,47 @@ def show_text(file, text):
 def replace_functions(file, old, new, functions):
     """Give the live functions of a file the code and the defaults that they have in its changed text."""
     path = import_changed(file, new)
-    before, after = compiled(file, old), compiled(file, new)
-    keys = {
-        (code.co_qualname, code.co_firstlineno): key for key, code in before.items()
-    }
     pairs = zip(functions_of(old), functions_of(new), strict=True)
     signatures = {
         first_line(node): changed.args
         for node, changed in pairs
         if ast.dump(node.args) != ast.dump(changed.args)
     }
+    give_code(file, old, compiled(file, new), functions)
     for function in functions[path]:
-        code = function.__code__
-        line = code.co_firstlineno
-        # a function within an `if` that is never taken is no longer compiled
-        function.__code__ = after.get(keys[code.co_qualname, line], code)
+        line = function.__code__.co_firstlineno
         if line in signatures:
             set_defaults(function, signatures[line])
 
 
+def give_code(file, old, after, functions):
+    """Give the live functions of a file, whose text was `old`, other code."""
+    keys = {
+        (code.co_qualname, code.co_firstlineno): key
+        for key, code in compiled(file, old).items()
+    }
+    for function in functions[str(path_of(file))]:
+        code = function.__code__
+        # a function within an `if` that is never taken is no longer compiled
+        key = keys[code.co_qualname, code.co_firstlineno]
+        function.__code__ = after.get(key, code)
+
+
 def import_changed(file, text):
     """Let the import of a file, whenever it comes, read this text; the file's path."""
-    path, original = show_text(file, text), SourceFileLoader.get_code
+    path = show_text(file, text)
+    import_code(path, lambda: compile(text, path, "exec", dont_inherit=True))
+    return path
+
+
+def import_code(path, make):
+    """Let the import of a file, whenever it comes, take the code that a function makes."""
+    original = SourceFileLoader.get_code
 
     def get_code(self, name):
-        if self.path == path:
-            return compile(text, path, "exec", dont_inherit=True)
-        return original(self, name)
+        return make() if self.path == path else original(self, name)
 
     SourceFileLoader.get_code = get_code
-    return path
 
 
 # --- the score ---
@@ -470,8 +511,12 @@ def tried(mutants, start, coverage, jobs, folder, in_files=False):
             yield outcome
 
 
-def try_all(mutants, tests, jobs, folder, expression=UNEDITED, in_files=False):
+def try_all(
+    mutants, tests, jobs, folder, expression=UNEDITED, in_files=False, quick=False
+):
     """The Outcome of each mutant, by the tests that an expression of names chooses; in_files as `tried` has it.
+
+    quick: whether the functions note their lines by themselves, which those of Triton's interpreter do not.
 
     One process collects the tests, finds which of them run which lines and tries the mutants within functions; the
     others are tried by processes that import the package with the mutant in it.
@@ -487,8 +532,9 @@ def try_all(mutants, tests, jobs, folder, expression=UNEDITED, in_files=False):
     def try_hot(items):
         started = time.monotonic()
         functions, caches = live_functions(texts)
+        noting = functions if quick else None
         parts = [
-            functools.partial(traced, items[job::jobs], texts, caches, path)
+            functools.partial(traced, items[job::jobs], texts, caches, path, noting)
             for job, path in enumerate(results)
         ]
         children = [
@@ -498,7 +544,7 @@ def try_all(mutants, tests, jobs, folder, expression=UNEDITED, in_files=False):
             if child.wait()[0] != 0:
                 sys.exit(f"the tests fail without a mutant:\n{child.log.read_text()}")
         seconds = time.monotonic() - started
-        print(f"{len(items)} tests, {seconds:.0f} s under the tracer", flush=True)
+        print(f"{len(items)} tests, {seconds:.0f} s to note lines", flush=True)
         coverage = Coverage(results)
         by_name = {item.nodeid: item for item in items}
 
@@ -619,7 +665,7 @@ def try_guards(options, folder):
             continue
         in_files = room in PROCESSES
         jobs = 1 if in_files else options.jobs
-        ended = try_all(mutants, tests, jobs, folder, "", in_files)
+        ended = try_all(mutants, tests, jobs, folder, "", in_files, quick=True)
         lived = [row_of(outcome) for outcome in ended if outcome.end == "survived"]
         new += [row for row in lived if row not in reasons]
         if options.sample is None:

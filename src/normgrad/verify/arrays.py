@@ -417,15 +417,13 @@ def power(base: Expr, exponent: Expr) -> Expr:
         raise NotRead("a power whose exponent depends on sizes or values")
     if not (exponent.is_Integer and exponent >= 0) and not is_positive(base):
         if base.is_zero:
-            raise NotRead("a power of 0")
+            raise NotRead("a division by 0, or a power of 0")
         state().domain.append(Pow(base, exponent, evaluate=False))
     return power_of_numbers(base, exponent) if base.is_number else base**exponent
 
 
 def divide(a: Expr, b: Expr) -> Expr:
     """a / b."""
-    if b.is_zero:
-        raise NotRead("a division by 0")
     return a * power(b, S.NegativeOne)
 
 
@@ -506,13 +504,11 @@ def _of_numbers(operation, a, b):
 
 
 def compared(operation: str, a: Any, b: Any) -> Array:
-    """a > b and the like, of arrays: truth values."""
+    """a > b, a >= b, a < b or a <= b, of arrays: truth values."""
     if "bool" in (kind_of(a), kind_of(b)):
         raise NotRead("a comparison of truth values")
     if operation in ("Lt", "LtE"):
         a, b = b, a
-    elif operation not in ("Gt", "GtE"):
-        raise NotRead("values compared for equality")
     return elementwise(above, a, b, kind="bool")
 
 
@@ -569,8 +565,6 @@ def indexed(a: Array, key: tuple, write: bool = False) -> Array:
     Args:  write: whether it is written; to be read, an entry of a NumPy array is a number of its own
     """
     parts = list(key) if Ellipsis in key else [*key, Ellipsis]
-    if parts.count(Ellipsis) > 1:
-        raise NotRead("an index with two ellipses")
     count = len(parts) - parts.count(None) - 1
     if count > a.ndim:
         raise Misfit(f"{count} indices of an array with {a.ndim} axes")

@@ -611,12 +611,6 @@ class Reader(Walker):
             case _:
                 super().read_Assign(node, scope)
 
-    def assign(self, target, value, scope):
-        """As a Walker does, but for an iterator that is kept."""
-        if isinstance(value, Once) and not isinstance(value.items, Rows):
-            raise NotRead("an iterator of values that is kept")
-        super().assign(target, value, scope)
-
     def assign_part(self, target, value, scope):
         """Write an entry of an array, of a list or of ctx."""
         match target:
@@ -633,8 +627,6 @@ class Reader(Walker):
                 if name in OF_TORCH or name.startswith("_"):
                     raise NotRead(f"a write to ctx.{name}, which is torch's own")
                 owner.attributes[name] = value
-            case _:
-                raise NotRead("an assignment of this form")
 
     def _write(self, target, value, scope):
         owner = self.evaluate(target.value, scope)

@@ -842,7 +842,7 @@ def iterated(value: Any) -> Rows | Sequence:
             raise NotRead("a loop over an axis of one entry")
         return Rows(value.shape[0], lambda turn: indexed(value, (turn,)))
     if isinstance(value, Once):
-        return value.taken()
+        return value.taken(state().loops)
     if isinstance(value, Rows | tuple | list) and not getattr(value, "shared", False):
         return value
     raise NotRead(f"a loop over {type(value).__name__}")
@@ -878,7 +878,8 @@ def _rows(value):
 
 def _enumerated(iterable):
     rows = _rows(iterable)
-    return Once(Rows(rows.size, lambda turn: (turn, rows.item(turn))))
+    pairs = Rows(rows.size, lambda turn: (turn, rows.item(turn)))
+    return Once(pairs, state().loops)
 
 
 def _zipped(*values, strict=False):
@@ -886,9 +887,8 @@ def _zipped(*values, strict=False):
     parts = list(map(_rows, values))
     if len({part.size for part in parts}) != 1:
         raise NotRead("a zip of other lengths than all rows")
-    return Once(
-        Rows(parts[0].size, lambda turn: tuple(part.item(turn) for part in parts))
-    )
+    rows = Rows(parts[0].size, lambda turn: tuple(part.item(turn) for part in parts))
+    return Once(rows, state().loops)
 
 
 BUILTINS: dict[str, Any] = {

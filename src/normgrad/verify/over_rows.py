@@ -6,11 +6,13 @@ next: an array that a loop reads and writes, other than in one statement `a[i] o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sympy import Dummy, Expr, Sum
+
+from .values import NotRead
 
 
 class Turn:
@@ -39,14 +41,20 @@ class Rows:
 class Once:
     """What is iterated over once, such as a zip; then it is empty.
 
-    Args:  items: Rows, or a list
+    Args:  items: Rows, or a list; loops: those that run where it is made
     """
 
-    def __init__(self, items: Rows | list):
-        self.items = items
+    def __init__(self, items: Rows | list, loops: Sequence[Turn]):
+        self.items, self.loops = items, list(loops)
 
-    def taken(self) -> Rows | list:
-        """The items, the first time."""
+    def taken(self, loops: Sequence[Turn]) -> Rows | list:
+        """The items, the first time.
+
+        For a zip that is made before a loop and iterated over in it, which is empty in the second turn. Without it
+        each turn adds up all rows again, and a sum that is M times too large is proved to be the mean.
+        """
+        if self.loops != loops:
+            raise NotRead("an iterator that is made outside of the loop that uses it")
         items, self.items = self.items, []
         return items
 
