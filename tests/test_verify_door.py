@@ -211,7 +211,7 @@ def test_a_file_that_is_not_there_or_no_text_is_bad_usage(
     assert "which is no file and no text" in capsys.readouterr().err
     (tmp_path / "kernels.py").write_bytes(b"\xff\xfe\x00")
     assert command(monkeypatch, tmp_path, None, *LAUNCH) == 2
-    assert "kernels.py: " in capsys.readouterr().err
+    assert "program: invalid or missing encoding" in capsys.readouterr().err
 
 
 def test_a_failure_of_the_reader_is_not_read(monkeypatch, tmp_path, capsys):

@@ -187,7 +187,7 @@ class Values:
             relation = ORDER[operation](difference_of(left, right), 0)
             return decided(relation, f"{plain(left)} and {plain(right)}")
         if isinstance(right, Limit) and operation in ("Lt", "LtE"):
-            state().words.append("no number is larger than its dtype holds")
+            state().words.append(f"no number is larger than {right.least}")
             return True
         for value in (left, right):
             if not isinstance(value, Array | Scalar | int):

@@ -139,8 +139,9 @@ class Kernel(Walker):
         if values[0] == values[1]:
             return values[0]
         if all(isinstance(v, Number) and v.inside.is_Rational for v in values):
-            if min(value.inside for value in values) >= 2**60:
-                return Limit()
+            least = min(value.inside for value in values)
+            if least >= 2**60:
+                return Limit(least)
         raise NotRead("a value that depends on a dtype")
 
     def value_BoolOp(self, node, local):

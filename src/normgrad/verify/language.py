@@ -334,7 +334,11 @@ class Language:
         return plain(0, input.axes)
 
     def where(self, condition, x, y):
-        """x where the condition holds, else y."""
+        """x where the condition holds, else y.
+
+        A limit of dtypes needs nan past it. Without it `tl.where(x < limit, y, 0.0)` is proved, whose rows are 0 for
+        numbers past the limit that a dtype does hold.
+        """
         if self.tiles.flag(condition):
             raise Flag(self.tiles.flag(condition))
         if isinstance(condition, bool):
@@ -351,6 +355,8 @@ class Language:
             return apply(Min, x, y)
         if not (x.complete and y.complete):
             raise NotRead("a choice between sums that are not complete")
+        if condition.limited and y.inside is not nan:
+            raise NotRead("a choice by a limit of dtypes, with a number past it")
         chosen, sure = x, condition.holds
         if condition.zero is not None:
             sure = (True, False, False, False)

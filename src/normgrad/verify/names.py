@@ -129,7 +129,6 @@ class Names:
             value = source.constant(name)
             if name in bound and not isinstance(bound[name], T):
                 self.tiles.constants.add(name)
-                self.tiles.assumed[f"{name} is {bound[name]}"] = None
                 return self._global(name, value, self._taken(self.argument(name)))
             if value is None:
                 raise NotRead(f"{name}: its value is not read")

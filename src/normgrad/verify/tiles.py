@@ -210,8 +210,8 @@ class Tiles:
     def _condition(self, left, right):
         """left > right, of numbers, which holds where its sign is known."""
         if isinstance(left, Limit):
-            self.assumed["no number is larger than its dtype holds"] = None
-            return Condition((True,) * 4, self.number(right).axes)
+            self.assumed[f"no number is larger than {left.least}"] = None
+            return Condition((True,) * 4, self.number(right).axes, limited=True)
         left, right = self.number(left), self.number(right)
         difference = apply(lambda a, b: a - b, left, right)
         holds = tuple(p is not nan and is_positive(p) for p in difference.parts)
@@ -289,7 +289,8 @@ class Tiles:
             case Condition(), Condition():
                 holds = zip(a.holds, b.holds, strict=True)
                 both = tuple(x and y for x, y in holds)
-                return Condition(both, fit(a.axes, b.axes))
+                limited = a.limited or b.limited
+                return Condition(both, fit(a.axes, b.axes), limited=limited)
             case Mask(), Mask():
                 return Mask(a.below | b.below, fit(a.axes, b.axes))
         raise NotRead("`&` of what are no masks")

@@ -132,7 +132,9 @@ class Mask:
 
 @dataclass(frozen=True)
 class Limit:
-    """The largest number of a dtype, whichever it is."""
+    """The largest number of a dtype, whichever it is; least: the smallest of those that a text has for the dtypes."""
+
+    least: Expr | str = "its dtype holds"
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ class Condition:
     """A comparison of numbers.
 
     Args:  holds: for each of a number's parts, whether it is sure to hold; axes: as Index
-           a, b: where it is a > b; zero: where it says that this number is 0
+           a, b: where it is a > b; zero: where it says that this number is 0; limited: where it rests on a Limit
     """
 
     holds: tuple[bool, ...] = (False,) * 4
@@ -148,6 +150,7 @@ class Condition:
     a: Number | None = None
     b: Number | None = None
     zero: Number | None = None
+    limited: bool = False
 
 
 @dataclass(frozen=True)
