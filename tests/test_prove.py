@@ -166,6 +166,11 @@ def test_an_entry_of_a_defined_tensor_has_its_indices(space):
         run("x_hat[k, j]", dict(space))
 
 
+def test_a_claim_whose_text_is_nowhere_is_proved(space):
+    code = compile("prove(diff(x[j]**2, x[j]), 2 * x[j])", "<nowhere>", "eval")
+    assert repr(eval(code, dict(space))).startswith("proved")
+
+
 @pytest.mark.parametrize("source, words, mended", table("advised"))
 def test_advice_is_right(source, words, mended, space):
     kind, line = answer(source, space)
