@@ -259,6 +259,17 @@ def test_a_kernel_object_is_the_one_of_its_text(change, tmp_path):
     assert result.kind == (PROVED if same else "not read"), result
 
 
+def test_a_number_of_a_file_beside_it_that_is_changed_there_is_not_read(tmp_path):
+    text = ROW.replace("rsqrt(square + eps)", "ONE * rsqrt(square + eps)")
+    path = tmp_path / "kernels.py"
+    path.write_text(HEAD + "from .values import ONE\n\n" + text)
+    for lines, kind in (("", PROVED), ("exec('ONE = 2')\n", "not read")):
+        number = "import triton.language as tl\nONE = tl.constexpr(1)\n"
+        (tmp_path / "values.py").write_text(number + lines)
+        result = verify(path, *ROW_LAUNCH)
+        assert result.kind == kind, result
+
+
 CELLS = {
     "cell 1": "import triton\nimport triton.language as tl\ndef once(a):\n    return a",
     "cell 2": "def max(a, b):\n    return 2 * a",
