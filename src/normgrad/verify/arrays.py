@@ -157,16 +157,16 @@ def check_shape(shape: Sequence[Expr]) -> None:
 class Memory:
     """The entries that an array shares with its views.
 
-    Args:  shape: of the array that was made first; e: an entry; kind: "float" or "bool"
+    Args:  shape: of the array that was made first; e: an entry, None until one is written; kind: "float" or "bool"
            cell: of a sum that a loop adds up, what it is made of: "int", "float" or "array"; else ""
     """
 
     def __init__(self, shape, e, library, dtype, kind="float", cell=""):
         check_shape(shape)
         state().dtypes.add(dtype)
-        self.shape, self.library, self.dtype = tuple(shape), library, dtype
-        self.e = check_bits(e)
-        state().values.append(e)
+        self.shape, self.e, self.library, self.dtype = tuple(shape), e, library, dtype
+        if e is not None:
+            state().values.append(check_bits(e))
         self.kind, self.cell, self.fixed, self.argument = kind, cell, "", False
         self.written, self.changed = True, False
         # whether NumPy has a number for it, which += does not change
