@@ -33,7 +33,6 @@ from ..prove.claim import in_kernel_terms
 from ..spec import PLACEMENTS, REDUCTIONS
 from ..symbolic.conditions import side_conditions
 from ..symbolic.definitions import Defs
-from ..symbolic.derivations import family
 from ..symbolic.elementary import sigmoid
 from ..symbolic.notation import tensor, total
 from ..symbolic.proof import lettered
@@ -67,12 +66,6 @@ GATES = {
 }
 CHOICES = {"reduce": REDUCTIONS, "placement": tuple(PLACEMENTS), "gate": tuple(GATES)}
 OPTIONAL = ("residual", "weight", "bias", "dresidual_out")
-# {what programs call a tensor: that of the book's operator}, where it has another name or may be absent
-BOOK = {name: getattr(family, name) for name in ("residual", "dresidual_out")}
-BOOK |= {"weight": family.w, "bias": family.b}
-BOOK |= {"residual_out": family.p, "x_hat": family.r}
-# the steps of the book's operator that have no name here
-STEPS = {family.q, family.s, family.D}
 
 
 @dataclass(frozen=True)
@@ -178,6 +171,9 @@ def rows(e: Expr) -> Expr:
 
 def place(piece: str) -> tuple[Expr, Expr]:
     """(D, kappa) of s[i] for a piece of spec.PLACED; as a floor for all s, in the functions that programs call."""
+    # a homework's submission may import this module, and not the operator
+    from ..symbolic.derivations import family
+
     s = family.s[i]
     if piece == "clamp":
         return Max(s, eps), Heaviside(s - eps)
@@ -199,39 +195,43 @@ def operator(
     Args:  piece: of spec.PLACED; absent: names of OPTIONAL; mean: whether squares are averaged
            scale, offset: c and w0 of the book; gate: of GATES
     """
+    from ..symbolic.derivations import family
+
     book, (factor, slope) = family.operator(*place(piece)), GATES[gate]
     a, n = S(int(center)), N if mean else S.One
-    flags = {family.a: a, family.n: n, family.c: scale, family.w0: offset}
-    # {a tensor of the book: its entry at row i and column j here}
-    entries = {base: entry(name) for name, base in BOOK.items()}
+    names = {family.p: TENSORS["residual_out"], family.r: TENSORS["x_hat"]}
+    names |= {family.w: TENSORS["weight"], family.b: TENSORS["bias"]}
+    names |= {family.a: a, family.n: n, family.c: scale, family.w0: offset}
+    # these have no name here
+    steps = {family.q, family.s, family.D}
+    given = Defs()
     for name in OPTIONAL:
         if name in absent:
-            entries[BOOK[name]] = S.Zero
+            given[ENTRIES[name]] = S(int(name == "weight"))
     if "weight" in absent:
-        entries[family.w], flags[family.w0] = S.One, S.Zero
+        names[family.w0] = S.Zero
 
     def line(base):
-        formula, changes = book.unfold(book.line(base)[1], STEPS), {}
-        for part in formula.atoms(Indexed):
-            if part.base in entries:
-                letters = [LETTERS[size] for size in part.base.shape]
-                at_part = dict(zip(letters, part.indices, strict=True))
-                changes[part] = entries[part.base].xreplace(at_part)
-        return formula.xreplace(changes).xreplace(flags)
+        formula = book.unfold(book.line(base)[1], steps)
+        return given.unfold(formula.xreplace(names))
 
     defs = Defs()
-    for name in ("residual_out", "mean", "rstd", "x_hat"):
-        defs[entry(name)] = line(BOOK.get(name, TENSORS[name]))
+    defs[at.residual_out] = line(family.p)
+    defs[at.mean] = line(family.average)
+    defs[at.rstd] = line(family.rstd)
+    defs[at.x_hat] = line(family.r)
     affine = line(family.y)
     defs[at.y] = affine * factor(at.gate)
     defs[LOSS] = line(LOSS)
     # the cotangent of what the gate multiplies
-    entries[family.dy] = at.dy * factor(at.gate)
+    cotangent = tensor("cotangent", M, N)
+    names[family.dy] = cotangent
+    given[cotangent[i, j]] = at.dy * factor(at.gate)
     defs[at.wdy] = line(family.wdy)
     defs[at.c1] = line(family.kappa) / n * columns(at.x_hat * at.wdy)
     defs[at.c2] = a / N * columns(at.wdy)
     product = at.rstd * (at.wdy - at.c2 - at.x_hat * at.c1)
-    defs[at.dx] = product + entries[family.dresidual_out]
+    defs[at.dx] = product + given.unfold(at.dresidual_out)
     defs[at.dresidual] = at.dx
     defs[at.dw] = line(family.dw)
     defs[at.db] = line(family.db)

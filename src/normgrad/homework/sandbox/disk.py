@@ -21,7 +21,7 @@ OFFERED = (
         "measured normal_form notation opaque open_sets patience proof registry render signs steps symbols trace "
         "witness written".split()
     )),
-    "normgrad.symbolic.derivations", "normgrad.symbolic.derivations.family", "normgrad.verify",
+    "normgrad.verify",
     *(f"normgrad.verify.{name}" for name in (
         "api array_values arrays binding confront decorators definitions difference domain front functions "
         "genuine interpreter kernel language library loops memory names over_rows places point programs "
