@@ -1,7 +1,8 @@
 """The tables of library functions against NumPy and torch: what a row accepts runs there and gives what is read."""
 
 import random
-from functools import partial, reduce
+from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ from sympy import S, evaluate
 from tables import claims
 
 from normgrad.symbolic.symbols import M, N, i, j, k, p
-from normgrad.verify import library
 from normgrad.verify.arrays import (
     Array,
     DType,
@@ -19,12 +19,14 @@ from normgrad.verify.arrays import (
     compared,
     moved,
     number,
+    total,
     tracing,
 )
 from normgrad.verify.definitions import norm
 from normgrad.verify.functions import entry
 from normgrad.verify.point import Point
 from normgrad.verify.programs import input_of
+from normgrad.verify.tables.libraries import METHODS, TABLES
 
 SIZES = 4, 3
 COUNT = 5  # random calls of each row
@@ -50,7 +52,7 @@ def arguments(kind):
     pairs["x.T"] = x.T, moved(read, [1, 0])
     pairs["w[None]"] = pairs["w"][0][None], moved(pairs["w"][1], [None, 0])
     pairs["x > 0"] = x > 0, compared("Gt", read, 0)
-    pairs["x.sum()"] = x.sum(), library.numpy_sum(read)
+    pairs["x.sum()"] = x.sum(), total(read, [0, 1])
     pairs["float32"] = module.float32, DType(kind, "float32")
     pairs["0.5"] = 0.5, Scalar(S.Half, "float")
     for text in TEXTS.split():
@@ -65,8 +67,8 @@ def arguments(kind):
 
 def rows(kind):
     """(name, whether it is a method) of every row."""
-    names = [(name, False) for name in library.TABLES[kind]]
-    return names + [(name, True) for name in library.METHODS[kind]]
+    names = [(name, False) for name in TABLES[kind]]
+    return names + [(name, True) for name in METHODS[kind]]
 
 
 def call(kind, name, is_method, values, named):
@@ -77,14 +79,14 @@ def call(kind, name, is_method, values, named):
         read = [pairs[text][1] for text in values]
         run_named = {key: pairs[text][0] for key, text in named.items()}
         read_named = {key: pairs[text][1] for key, text in named.items()}
-        row = library.TABLES[kind].get(name)
+        row = TABLES[kind].get(name)
         owner = pytest.importorskip(kind)
         if is_method:
             owner = run.pop(0)
-            row = partial(library.METHODS[kind][name], read.pop(0))
+            row = replace(METHODS[kind][name], owner=(read.pop(0),))
         got = needed = None
         try:
-            got = library.Known(kind, name, row)(*read, **read_named)
+            got = row(*read, **read_named)
         except Exception as reason:  # in a reading, any is a NotRead
             got = reason if isinstance(reason, NotRead) else NotRead(str(reason))
         try:
@@ -166,12 +168,12 @@ def test_a_call_is_read_as_the_library_has_it(verdict, _, line):
         _, pairs = arguments(kind)
         read = [pairs[text][1] for text in values]
         read_named = {key: pairs[text][1] for key, text in named.items()}
-        row = library.TABLES[kind].get(name)
+        row = TABLES[kind].get(name)
         if is_method:
-            row = partial(library.METHODS[kind][name], read.pop(0))
+            row = replace(METHODS[kind][name], owner=(read.pop(0),))
         got = "read"
         try:
-            library.Known(kind, name, row)(*read, **read_named)
+            row(*read, **read_named)
         except NotRead as reason:
             got = "wrong" if isinstance(reason, Wrong) else "not read"
     assert got == verdict

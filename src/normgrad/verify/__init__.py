@@ -38,7 +38,7 @@ and 8 hold, and:
 9. Its arguments have the shapes that the verdict prints and one dtype of floats; they are what they are called, such as
    rstd the definitions' rstd, or what the caller says, as rms="1/rstd[:, None]" or, bound to a kernel's argument,
    T("1/rstd", "i"). Of what a module holds besides functions, numbers are as they are now.
-10. The statements and expressions of `interpreter`, the tables of `library`, and the arrays of `arrays`, in which no
+10. The statements and expressions of `interpreter`, the rows of `tables`, and the arrays of `arrays`, in which no
    size is ever put in. What is not known there is refused: a keyword, a branch on a size, a loop over some rows. What
    a loop writes, it reads at the same turn alone.
 11. Where values are compared, the two sides differ; what is divided by is not 0: the first line of the verdict says

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import sympy
@@ -29,8 +28,10 @@ from .arrays import (
     state,
 )
 from .genuine import check_tensor
-from .library import LONGEST, METHODS, Device, Known
 from .over_rows import Turn
+from .tables.libraries import METHODS
+from .tables.python import LONGEST
+from .tables.signatures import Device
 from .values import Limit
 
 
@@ -223,7 +224,7 @@ class Values:
             raise NotRead(f"the attribute {name} of an array of {owner.library}")
         if self.live and owner.library == "torch":
             check_tensor(name)
-        return Known(owner.library, name, partial(method, owner))
+        return replace(method, owner=(owner,))
 
 
 def check_key(owner: Any, key: Any) -> None:

@@ -4,8 +4,8 @@ An entry stands in one letter per axis, counted from the last axis, so that what
 No size is ever put in. What depends on one is refused: an index, a branch, a remainder, a table.
 
 What is trusted: that the operations below are those of real arithmetic, so that a cast between floats, the order of a
-sum, overflow and NaN are left out; that views share memory as they do in NumPy and torch; and the tables of names in
-`library`. A comparison of values is a step function, right where the two sides differ, and is noted.
+sum, overflow and NaN are left out; that views share memory as they do in NumPy and torch; and the rows of
+`tables`. A comparison of values is a step function, right where the two sides differ, and is noted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from operator import add, mul, sub
 from typing import Any
 
 import sympy
-from sympy import Dummy, Expr, Heaviside, Integer, Pow, S
+from sympy import Dummy, Expr, Heaviside, Integer, S, evaluate
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import index
@@ -411,27 +411,27 @@ def _common(arrays):
 # arithmetic of entries, with what must hold for a result to be one
 
 
+def check_defined(f: Callable[[Expr], Expr], e: Expr) -> None:
+    """Notes where f may not be defined at e; refuses a power or a logarithm of 0."""
+    if not is_positive(e):
+        if e.is_zero:
+            raise NotRead("a division by 0, or a power of 0, or a logarithm of 0")
+        with evaluate(False):
+            state().domain.append(f(e))
+
+
 def power(base: Expr, exponent: Expr) -> Expr:
     """base**exponent; the exponent is a number."""
     if not exponent.is_number:
         raise NotRead("a power whose exponent depends on sizes or values")
-    if not (exponent.is_Integer and exponent >= 0) and not is_positive(base):
-        if base.is_zero:
-            raise NotRead("a division by 0, or a power of 0")
-        state().domain.append(Pow(base, exponent, evaluate=False))
+    if not (exponent.is_Integer and exponent >= 0):
+        check_defined(lambda e: e**exponent, base)
     return power_of_numbers(base, exponent) if base.is_number else base**exponent
 
 
 def divide(a: Expr, b: Expr) -> Expr:
     """a / b."""
     return a * power(b, S.NegativeOne)
-
-
-def logarithm(a: Expr) -> Expr:
-    """log(a)."""
-    if not is_positive(a):
-        state().domain.append(sympy.log(a, evaluate=False))
-    return sympy.log(a)
 
 
 def above(a: Expr, b: Expr) -> Expr:
@@ -682,10 +682,10 @@ def matmul(a: Any, b: Any, /) -> Array:
     axes = floats(a, "a matrix product").ndim, floats(b, "a matrix product").ndim
     if axes not in forms:
         raise NotRead(f"a matrix product of {axes[0]} and {axes[1]} axes")
-    return einsum(forms[axes], a, b)
+    return einsum(forms[axes], (a, b))
 
 
-def einsum(text: Any, *arrays: Any) -> Array:
+def einsum(text: Any, arrays: Sequence[Any]) -> Array:
     """The sum over every letter that the result has not."""
     if not isinstance(text, str) or "." in text or "->" not in text or not arrays:
         raise NotRead("einsum in another form than letters, -> and arrays")

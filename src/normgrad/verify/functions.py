@@ -38,7 +38,7 @@ from .interpreter import (
     gradients_of,
     results_of,
 )
-from .library import FLOATS
+from .tables.libraries import FLOATS
 from .text import module_of
 from .values import unfollowed
 
@@ -178,7 +178,7 @@ def trace(
     Raises:   NotRead, with the line, for what is not followed; Wrong, one of it, for what is wrong in itself
     """
     traces = []
-    for dtype in dict.fromkeys(FLOATS[library].values()):
+    for dtype in FLOATS[library]:
         with tracing(library, dtype), evaluate(True), followed():
             traces.append(_traced(program, inputs, cotangents, name, flags))
     texts = list(map(_as_text, traces))

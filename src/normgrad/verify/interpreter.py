@@ -1,7 +1,7 @@
 """A NumPy or torch function as equations: its text is read statement by statement, on arrays with symbolic shapes.
 
 Nothing of the program runs: what it means is worked out here, from its syntax tree. Only the statements and
-expressions below are known, and only the functions of `library`; everything else is refused with its line. A `try`, a
+expressions below are known, and only the functions of `tables`; everything else is refused with its line. A `try`, a
 `while`, a `global`, what is kept between calls, a branch on a size or on a value are among it. A function that the
 program calls is read in the same way; what a module holds besides functions and numbers is not.
 """
@@ -56,15 +56,6 @@ from .genuine import (
     is_genuine,
     member,
 )
-from .library import (
-    BUILTINS,
-    LONGEST,
-    MEMBERS,
-    TABLES,
-    Known,
-    iterated,
-    of_dtype,
-)
 from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
 from .syntax import (
@@ -75,6 +66,10 @@ from .syntax import (
     positional,
     runs,
 )
+from .tables.libraries import MEMBERS, TABLES
+from .tables.numpy import of_dtype
+from .tables.python import BUILTINS, LONGEST, iterated
+from .tables.signatures import Known
 from .text import module_of
 
 DEEPEST = 40
@@ -785,7 +780,7 @@ class Reader(Walker):
             case FunctionClass(methods=methods) if name in methods:
                 return methods[name]
             case list() if name == "append" and not state().loops:
-                return Known("math", "append", owner.append)
+                return partial(owner.append)
         return self.values.attribute(owner, name)
 
     def _of_module(self, path):

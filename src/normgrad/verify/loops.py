@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from inspect import signature
 from types import FunctionType
 
 from sympy import Expr, Integer, evaluate, sympify
@@ -46,10 +47,10 @@ from .confront import AXIS_OF, confronted, of_loops
 from .definitions import Norm
 from .functions import entry, followed
 from .interpreter import Function, Reader
-from .library import Known
 from .memory import entry_of
 from .programs import REAL, noted
 from .python_source import definition
+from .tables.signatures import Known
 from .text import check_seconds, check_type
 from .values import Limit
 from .verdict import NOT_READ, WRONG, Verdict, refused
@@ -160,7 +161,8 @@ class Compiled:
             value = value.py_func
         name = getattr(value, "__name__", "")
         if isinstance(value, FunctionType) and name in self.helpers and _is_own(value):
-            return Known("math", name, self.helpers[name])
+            run = self.helpers[name]
+            return Known("math", name, [(signature(run), run)])
         return value
 
 

@@ -237,13 +237,8 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
     return dict(pairs) | {a.arg: value for a, value in named if value is not None}
 
 
-def bound_arguments(
-    arguments: ast.arguments, args: Sequence, options: Mapping, defaults: Mapping
-) -> dict[str, Any]:
-    """{parameter: its value} in a call.
-
-    Raises:  Wrong where the call does not fit
-    """
+def signature_of(arguments: ast.arguments, defaults: Mapping) -> Signature:
+    """A header as a signature, whose annotations are names."""
     if arguments.kwarg:
         raise NotRead("a function with ** in its parameters")
     parameters = []
@@ -255,9 +250,23 @@ def bound_arguments(
     ):
         for node in nodes:
             default = defaults.get(node.arg, Parameter.empty)
-            parameters.append(Parameter(node.arg, kind, default=default))
+            annotation = getattr(node.annotation, "id", "")
+            parameters.append(
+                Parameter(node.arg, kind, default=default, annotation=annotation)
+            )
+    return Signature(parameters)
+
+
+def bound_arguments(
+    arguments: ast.arguments, args: Sequence, options: Mapping, defaults: Mapping
+) -> dict[str, Any]:
+    """{parameter: its value} in a call.
+
+    Raises:  Wrong where the call does not fit
+    """
+    header = signature_of(arguments, defaults)
     try:
-        bound = Signature(parameters).bind(*args, **options)
+        bound = header.bind(*args, **options)
     except TypeError as reason:
         raise Wrong(f"a call that does not fit: {reason}") from None
     bound.apply_defaults()

@@ -24,8 +24,9 @@ OFFERED = (
     "normgrad.verify",
     *(f"normgrad.verify.{name}" for name in (
         "api array_values arrays binding confront decorators definitions difference domain front functions "
-        "genuine interpreter kernel language library loops memory names over_rows places point programs "
-        "python_source source sums syntax tables tables.elementary text tiles values verdict welford".split()
+        "genuine interpreter kernel language loops memory names over_rows places point programs "
+        "python_source source sums syntax tables tables.elementary tables.libraries tables.numpy tables.python "
+        "tables.signatures tables.torch text tiles values verdict welford".split()
     )),
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in "claim folding names reasons typed verbs verdict".split()),

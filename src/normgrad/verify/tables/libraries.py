@@ -1,0 +1,30 @@
+"""All tables together: what a name of a library leads to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays import DType
+from .numpy import METHODS as NUMPY_METHODS
+from .numpy import NUMPY
+from .python import MATH
+from .torch import CASTS, TORCH
+from .torch import METHODS as TORCH_METHODS
+
+# the dtypes of floats; the first is that in which programs are run
+FLOATS = {
+    "numpy": ("float64", "float32", "float16"),
+    "torch": ("float64", "float32", "float16", "bfloat16"),
+}
+TABLES = {"numpy": NUMPY, "torch": TORCH, "math": MATH}
+METHODS = {"numpy": NUMPY_METHODS, "torch": TORCH_METHODS}
+# {path: what it leads to}
+MEMBERS: dict[str, Any] = {
+    f"{library}.{name}": value
+    for library, names in TABLES.items()
+    for name, value in names.items()
+} | {"numpy.newaxis": None}
+for _library, _names in FLOATS.items():
+    MEMBERS |= {f"{_library}.{name}": DType(_library, name) for name in _names}
+for _name, _dtype in CASTS.items():
+    MEMBERS[f"torch.{_name}"] = DType("torch", _dtype)

@@ -1,0 +1,268 @@
+"""The functions of torch and the methods of its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from operator import add, mul, sub
+
+from sympy import Rational, S
+
+from ..arrays import (
+    Array,
+    DType,
+    Misfit,
+    NotRead,
+    Scalar,
+    arithmetic,
+    average,
+    chosen,
+    copied,
+    einsum,
+    elementwise,
+    expanded,
+    floats,
+    matmul,
+    power,
+    reshaped,
+    sizes_of,
+    state,
+)
+from .elementary import functions
+from .numpy import (
+    BOUNDS,
+    CONSTANTS,
+    FOLDS,
+    OPERATIONS,
+    SPREADS,
+    cast,
+    clipped,
+    contiguous,
+    eye,
+    filled,
+    filled_like,
+    folded,
+    item,
+    itself,
+    length,
+    of_bound,
+    of_operation,
+    of_row,
+    of_vectors,
+    raveled,
+    size,
+    spread,
+    squeezed,
+    stacked,
+    swapped,
+    transposed,
+    unsqueezed,
+)
+from .signatures import Device, each, table, wrong
+
+
+def addcmul(a, tensor1, tensor2, value):
+    """a + value * tensor1 * tensor2."""
+    if len({floats(part).dtype for part in (a, tensor1, tensor2)}) > 1:
+        raise NotRead("addcmul of tensors of two dtypes, which torch refuses")
+    product = arithmetic("Mult", arithmetic("Mult", tensor1, tensor2), value)
+    return arithmetic("Add", a, product)
+
+
+def vector_norm(a, ord, axis, keepdims):
+    """torch.linalg.vector_norm."""
+    if type(ord) is not int or ord != 2:
+        raise NotRead("another norm than the root of the sum of squares")
+    return length(a, None, axis, keepdims)
+
+
+def with_mean(a, axis, correction, keepdims):
+    """torch.var_mean."""
+    mean = folded(average, a, axis, keepdims)
+    return spread(itself, a, axis, correction, keepdims), mean
+
+
+def turned(a):
+    """Tensor.t."""
+    if a.ndim > 2:
+        raise Misfit(f"t of a tensor with {a.ndim} axes")
+    return transposed(a)
+
+
+def expand(a, sizes):
+    """Tensor.expand, in which -1 stands for the size that is there."""
+    if -1 in sizes[: len(sizes) - a.ndim]:
+        raise NotRead("expand with -1 for an axis that is not there")
+    sizes = list(sizes)
+    for axis in range(-a.ndim, 0):
+        if sizes[axis] == -1:
+            sizes[axis] = size(a)[axis]
+    return expanded(a, sizes)
+
+
+def to(a, targets, dtype, device):
+    """Tensor.to: a dtype, that of a tensor, or none."""
+    names = [name for name in targets if not isinstance(name, Device)]
+    if len(names) + (dtype is not None) > 1:
+        raise NotRead("to with two dtypes")
+    if not names:
+        return a if dtype is None else cast(a, dtype)
+    (name,) = names
+    return type_as(a, name) if isinstance(name, Array) else cast(a, name)
+
+
+def type_as(a, other):
+    """The tensor in the dtype of another."""
+    return cast(a, DType("torch", floats(other, "a cast to the dtype").dtype))
+
+
+def detach(a):
+    """The tensor, through which no gradient passes."""
+    state().cut = True
+    return Array(a.memory, a.shape, a.axes, a.turns)
+
+
+def in_place(run, a, *values):
+    """add_ and the like: the result is written into the tensor."""
+    result = run(a, *values)
+    for value in values:
+        if isinstance(value, Array) and value.memory is a.memory:
+            raise NotRead("an operation in place with a view of the tensor itself")
+    if result.shape != a.shape:
+        raise Misfit("a result in place that has another shape")
+    a.write(result.e)
+    return a
+
+
+def changed(operation, *values):
+    """An operation in place, by the name of its node."""
+    return in_place(partial(arithmetic, operation), *values)
+
+
+# the norms of torch.nn.functional, by their definitions
+
+EPS = Scalar(Rational("1e-5"), "float")
+
+
+def normalized(center, a, normalized_shape, weight, bias, eps=EPS):
+    """(a - mean) / sqrt(mean((a - mean)**2) + eps) * weight + bias; without center the mean counts as 0."""
+    sizes = tuple(sizes_of(normalized_shape))
+    axes = range(a.ndim)[-len(sizes) :]
+    if not sizes or a.shape[-len(sizes) :] != sizes:
+        raise Misfit(f"normalized_shape {sizes} of {a.shape}")
+    if center:
+        a = elementwise(sub, a, average(a, axes, keep=True))
+    squares = average(elementwise(mul, a, a), axes, keep=True)
+    a = elementwise(lambda e, s, c: e * power(s + c, -S.Half), a, squares, eps)
+    for f, vector in ((mul, weight), (add, bias)):
+        if vector is not None:
+            if floats(vector).shape != sizes:
+                raise Misfit(f"a weight or bias of the shape {vector.shape}")
+            a = elementwise(f, a, vector)
+    return a
+
+
+UNBIASED = "(input: floats, dim=None, unbiased: bool = True, keepdim: bool = False)"
+CORRECTED = "(input: floats, dim=None, *, correction: number, keepdim: bool = False)"
+OVERCORRECTED = "(input, dim=None, unbiased=None, keepdim: bool = False, *, correction)"
+TOO_MUCH = wrong("a variance with unbiased and correction, which torch refuses")
+IN_PLACE = {"add": "Add", "sub": "Sub", "mul": "Mult", "div": "Div"}
+CASTS = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+}
+# of functions and methods
+SHARED: dict[str, Callable] = {
+    **each("(input: floats, /)", of_row, functions("torch")),
+    **each(
+        "(input: floats, other, /)",
+        of_operation,
+        OPERATIONS | IN_PLACE | {"pow": "Pow"},
+    ),
+    **each("(input: floats, other: floats, /)", of_bound, BOUNDS),
+    **each("(input: floats, dim, keepdim: bool = False, *, dtype=None)", folded, FOLDS),
+    "sum mean(input, *, keepdim, dtype=None)": wrong(
+        "keepdim without dim, which torch refuses"
+    ),
+    **each(
+        "(input: floats, *, dim=None, keepdim: bool = False, dtype=None)", folded, FOLDS
+    ),
+    **each(UNBIASED, spread, SPREADS),
+    **each(CORRECTED, spread, SPREADS),
+    f"var std{OVERCORRECTED}": TOO_MUCH,
+    "clamp clip(input: floats, min: numeric = None, max: numeric = None)": clipped,
+    "addcmul(input, tensor1, tensor2, *, value: number = 1)": addcmul,
+    "norm(a: floats, /, p=None, dim=None, keepdim: bool = False)": length,
+    "matmul(a, b, /)": matmul,
+    **each(
+        "(a: floats, b: floats, /)", of_vectors, {"dot": "i,i->", "outer": "i,j->ij"}
+    ),
+    "unsqueeze(input, dim)": unsqueezed,
+    "squeeze(input, dim)": squeezed,
+    "transpose swapaxes(input, first, second, /)": swapped,
+    "t(input)": turned,
+    "ravel(input)": raveled,
+    "clone(input)": copied,
+    "detach(input)": detach,
+}
+TORCH = table(
+    "torch",
+    {
+        **SHARED,
+        f"var_mean{UNBIASED}": with_mean,
+        f"var_mean{CORRECTED}": with_mean,
+        f"var_mean{OVERCORRECTED}": TOO_MUCH,
+        "where(condition, a, b, /)": chosen,
+        "linalg.norm(a: floats, /, ord=None, dim=None, keepdim: bool = False)": length,
+        "linalg.vector_norm(a: floats, /, ord=2, dim=None, keepdim: bool = False)": vector_norm,
+        "einsum(text, *arrays)": einsum,
+        "nn.functional.layer_norm(input: floats, normalized_shape: list, "
+        "weight=None, bias=None)": partial(normalized, True),
+        "nn.functional.layer_norm(input: floats, normalized_shape: list, "
+        "weight=None, bias=None, eps: number = None)": partial(normalized, True),
+        "nn.functional.rms_norm(input: floats, normalized_shape: list, "
+        "weight=None, eps: number = None)": lambda a, sizes, weight, eps: normalized(
+            False, a, sizes, weight, None, eps
+        ),
+        "zeros ones empty(*, dtype=None, device=None)": wrong(
+            "a tensor without a size, which torch refuses"
+        ),
+        **each(
+            "(*size: sizes, dtype=None, device: device = None)",
+            partial(filled, "torch"),
+            CONSTANTS,
+        ),
+        **each(
+            "_like(input: floats, /, *, dtype=None, device: device = None)",
+            filled_like,
+            CONSTANTS,
+        ),
+        "eye(n, /, *, dtype=None, device: device = None)": partial(eye, "torch"),
+        "stack(input, /, dim=0)": stacked,
+    },
+)
+METHODS = table(
+    "torch",
+    {
+        **SHARED,
+        **each("_(input: floats, other, /)", changed, IN_PLACE),
+        "clamp_(input: floats, min: numeric = None, max: numeric = None)": partial(
+            in_place, clipped
+        ),
+        **each("(self)", lambda name, a: cast(a, DType("torch", name)), CASTS),
+        "reshape view(self)": wrong("a reshape without a shape"),
+        "reshape view(self, *shape: sizes)": reshaped,
+        "expand(self)": wrong("expand without sizes"),
+        "expand(self, *size: sizes)": expand,
+        "expand_as(self, other)": lambda a, other: expanded(a, size(other)),
+        "contiguous(self)": contiguous,
+        "flatten(self)": raveled,
+        "to(self, *targets, dtype=None, device: device = None)": to,
+        "type_as(self, other)": type_as,
+        "size(self, dim=None)": size,
+        "dim(self)": lambda a: a.ndim,
+        "item(self)": item,
+    },
+)
