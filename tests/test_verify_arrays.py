@@ -21,10 +21,12 @@ from normgrad.homework import solutions
 from normgrad.homework.task import homeworks
 from normgrad.mistakes.edits import edited
 from normgrad.symbolic.symbols import M, N, i, j, k, p
-from normgrad.verify import Out, T, eps, library, verify
+from normgrad.verify import Out, T, eps, verify
 from normgrad.verify.definitions import norm
 from normgrad.verify.functions import entry, trace
 from normgrad.verify.programs import input_of, verify_function
+from normgrad.verify.tables.libraries import METHODS, TABLES
+from normgrad.verify.tables.python import BUILTINS, MATH
 from normgrad.verify.verdict import NOT_READ, PROVED, REFUTED, WRONG
 
 RMS, LAYER = norm(), norm(center=True, bias=True)
@@ -224,7 +226,7 @@ def test_a_random_edit_is_proved_only_where_its_values_are_right(text):
 
 NUMPY_CALLS = """
 np.sqrt(x * x); np.square(x); np.reciprocal(x); np.abs(x); np.absolute(x); np.exp(x); np.log(x * x)
-np.tanh(x); np.negative(x); np.add(x, w); np.subtract(x, w); np.multiply(x, 2); np.divide(x, w)
+np.tanh(x); np.exp2(x); np.negative(x); np.add(x, w); np.subtract(x, w); np.multiply(x, 2); np.divide(x, w)
 np.true_divide(2, x); np.power(x, 3); np.maximum(x, w); np.minimum(x, 0.1); np.clip(x, -0.5, w)
 np.clip(x, None, 0.2); np.where(x > w, x, 0); np.where((x > 0) & ~(x > w), 1.0, x)
 np.where((x < 0) | (w <= 0), x, w); (x >= 0) * w; np.sum(x); np.sum(x, 0); np.sum(x, axis=(0, 1))
@@ -254,7 +256,7 @@ np.stack([r * t for r, t in zip(x, x * w, strict=True)])
 """
 TORCH_CALLS = """
 torch.sqrt(x * x); torch.rsqrt(x * x); torch.square(x); torch.reciprocal(x); torch.abs(x)
-torch.absolute(x); torch.exp(x); torch.log(x * x); torch.tanh(x); torch.sigmoid(x)
+torch.absolute(x); torch.exp(x); torch.log(x * x); torch.exp2(x); torch.tanh(x); torch.sigmoid(x)
 torch.negative(x); torch.neg(x); torch.subtract(x, 2); torch.mul(x, w); torch.multiply(x, 2)
 torch.div(x, w); torch.divide(x, 2); torch.true_divide(x, w); torch.pow(x, 3); torch.maximum(x, w)
 torch.minimum(x, w); torch.clamp(x, -0.1, 0.2); torch.clamp(x, max=w); torch.clip(x, min=0.1)
@@ -313,12 +315,12 @@ def test_a_function_of_a_library_is_read_as_it_runs(kind, text):
 def test_every_function_of_the_tables_is_compared():
     of_torch = TORCH_CALLS, "torch", "torch"
     for block, kind, prefix in ((NUMPY_CALLS, "numpy", "np"), of_torch):
-        for name in library.TABLES[kind].keys() - {"empty", "empty_like"}:
+        for name in TABLES[kind].keys() - {"empty", "empty_like"}:
             assert f"{prefix}.{name}(" in block, name
-        for name in library.METHODS[kind]:
+        for name in METHODS[kind]:
             called = rf"[\w)\]]\.{name}\("
             assert re.search(called, block), name
-    for name in [*library.MATH, *library.BUILTINS]:
+    for name in [*MATH, *BUILTINS]:
         assert re.search(rf"\b{name}\(", NUMPY_CALLS), name
 
 

@@ -28,8 +28,8 @@ from ..symbolic.symbols import M, N
 from .binding import PIDS
 from .binding import PROGRAMS as PROGRAM_COUNTS
 from .over_rows import Turn, summed
-from .text import power as power_of_numbers
 from .values import Misfit, NotRead, Wrong, check_bits
+from .values import power as power_of_numbers
 
 # AXES[0] is the letter of the last axis
 AXES = index("a1", "a2", "a3", "a4")

@@ -19,25 +19,10 @@ from sympy import Expr, I, Rational, nan, oo, zoo
 from ..prove.typed import OPERATORS
 from ..symbolic.symbols import i, j
 from .tables.elementary import functions
-from .values import BITS, NotRead, size_in_bits
+from .values import power
 
 LONGEST = 1000  # the characters of a text
 SHOWN = 60  # of them in a message
-SMALL = 64  # an exponent of what is no number
-
-
-def power(base: Expr, exponent: Expr) -> Expr:
-    """base**exponent.
-
-    Raises:  NotRead for numbers such as 9**9**9, whose digits would fill the memory
-    """
-    if exponent.is_number:
-        bits = size_in_bits(base) if base.is_Rational else BITS // SMALL
-        small = exponent.is_Rational
-        small = small and bits * max(abs(exponent.p), exponent.q) <= BITS
-        if not small:
-            raise NotRead(f"the exponent {exponent}: needs to be a small number")
-    return base**exponent
 
 
 OPERATIONS = OPERATORS | {ast.Pow: power}

@@ -12,7 +12,6 @@ from .binding import PIDS, Launch
 from .memory import Memory
 from .places import Places
 from .sums import Sums
-from .text import power
 from .values import (
     COLUMN,
     CORNER,
@@ -35,6 +34,7 @@ from .values import (
     incomplete,
     merged,
     plain,
+    power,
     uncompiled,
 )
 

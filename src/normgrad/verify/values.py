@@ -20,6 +20,7 @@ LANES = {
 
 # of the longest number: a product or a power of a text's numbers may have more digits than the memory holds
 BITS = 4096
+SMALL = 64  # an exponent of what is no number
 
 
 class NotRead(ValueError):
@@ -198,6 +199,20 @@ def check_bits(e: Expr) -> Expr:
     if number.is_Rational and size_in_bits(number) > BITS:
         raise NotRead(f"a number of more than {BITS} bits; write a smaller one")
     return e
+
+
+def power(base: Expr, exponent: Expr) -> Expr:
+    """base**exponent.
+
+    Raises:  NotRead for numbers such as 9**9**9, whose digits would fill the memory
+    """
+    if exponent.is_number:
+        bits = size_in_bits(base) if base.is_Rational else BITS // SMALL
+        small = exponent.is_Rational
+        small = small and bits * max(abs(exponent.p), exponent.q) <= BITS
+        if not small:
+            raise NotRead(f"the exponent {exponent}: needs to be a small number")
+    return base**exponent
 
 
 def plain(e, axes=()) -> Number:

@@ -9,6 +9,7 @@ from operator import neg
 from sympy import Abs, Expr, S, cos, exp, log, sin, tanh
 
 from ...symbolic.elementary import sigmoid
+from ..values import power
 
 # what must hold of an argument
 DIVISOR = "not 0"
@@ -48,6 +49,9 @@ ROWS = (
     Elementary(exp, {"exp": "numpy torch python language math libdevice texts"}),
     Elementary(
         log, {"log": "numpy torch python language math libdevice texts"}, POSITIVE
+    ),
+    Elementary(
+        lambda a: power(S(2), a), {"exp2": "numpy torch language math libdevice"}
     ),
     Elementary(sin, {"sin": "language math libdevice texts"}),
     Elementary(cos, {"cos": "language math libdevice texts"}),
