@@ -31,21 +31,22 @@ def sizes(values: tuple) -> tuple:
     return values
 
 
-# {a word of a header: the types that an argument may have}
-TYPES = {
-    "number": int | Scalar,
-    "bool": bool,
-    "list": tuple | list,
-    "device": Device | None,
+# {a word of a header: (the types that an argument may have, their name)}
+TYPES: dict[Any, tuple] = {
+    "number": (int | Scalar, "a number"),
+    "bool": (bool, "a bool"),
+    "list": (tuple | list, "a tuple or list"),
+    "device": (Device | None, "the device of an argument"),
 }
 
 
 def converted(parameter: Parameter, value: Any) -> Any:
     """An argument as what the header asks for."""
     kind = parameter.annotation
-    if not isinstance(value, TYPES.get(kind, object)):
+    types, needs = TYPES.get(kind, (object, ""))
+    if not isinstance(value, types):
         got = f"{parameter.name}: got {type(value).__name__}"
-        raise NotRead(f"{got}, needs a {kind}")
+        raise NotRead(f"{got}, needs {needs}")
     if kind == "floats" or kind == "numeric" and isinstance(value, Array):
         floats(value)
     if kind == "shape":
