@@ -167,17 +167,22 @@ class Defs:
 
     def differing(self, lhs: Expr, rhs: Expr) -> set[Basic]:
         """Names to unfold so that both sides speak of the same quantities: those that only one side reaches."""
-
-        chosen, sides = set(), Tuple(lhs, rhs)
+        chosen, sides = set(), [self._names_outside(side) for side in (lhs, rhs)]
         while True:
-            # what stands inside a total derivative is unfolded anyway
-            sides = sides.xreplace({part: Dummy() for part in sides.atoms(Partial)})
-            left, right = map(names_in, sides)
+            left, right = sides
             apart = [name for name in self._lines if name in left ^ right]
             if not apart:
                 return chosen
-            chosen.add(apart[-1])
-            sides = self.unfold(sides, chosen)
+            name = apart[-1]
+            chosen.add(name)
+            reached = self._names_outside(self._lines[name][1])
+            sides = [
+                side - {name} | reached if name in side else side for side in sides
+            ]
+
+    def _names_outside(self, e):
+        """The names in an expression, without those in total derivatives, which are unfolded anyway."""
+        return names_in(e.xreplace({part: Dummy() for part in e.atoms(Partial)}))
 
     def unfold(
         self, e: Expr, only: Iterable[Basic] | None = None, formulas: list | None = None

@@ -155,6 +155,8 @@ def prove(
                         proved = equal(*in_basic_terms(sides))
                     if proved:
                         return _defined(Proof(lhs, rhs, sides, defs), where)
+                    if not defs.reached(*sides):
+                        break
         except OutOfPatience as reason:
             late = reason
         try:

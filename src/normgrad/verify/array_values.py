@@ -9,6 +9,7 @@ import sympy
 from sympy import Expr, Rational
 
 from .arrays import (
+    UNNAMED,
     Array,
     DType,
     Misfit,
@@ -214,6 +215,9 @@ class Values:
             return moved(owner, range(owner.ndim)[::-1])
         if name == "dtype":
             floats(owner, "the dtype")
+            if owner.dtype == UNNAMED:
+                state().dtypes.add("asked for")
+                raise NotRead("which dtype the arguments have")
             return DType(owner.library, owner.dtype)
         if name == "size" and owner.library == "numpy":
             return number(sympy.prod(owner.shape), "int")

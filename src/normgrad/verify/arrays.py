@@ -72,6 +72,8 @@ class State:
         return replace(self, **notes)
 
 
+# the dtype of the arguments, for a program that does the same for every dtype
+UNNAMED = "unnamed"
 _state: ContextVar[State] = ContextVar("state")
 
 

@@ -18,6 +18,7 @@ from ..symbolic.proof import lettered
 from ..symbolic.symbols import eps
 from .arrays import (
     AXES,
+    UNNAMED,
     Array,
     NotRead,
     Scalar,
@@ -177,10 +178,21 @@ def trace(
               flags: {tensor: whether its gradient is needed}; all of them for None
     Raises:   NotRead, with the line, for what is not followed; Wrong, one of it, for what is wrong in itself
     """
+    arguments = program, inputs, cotangents, name, flags
+    with tracing(library, UNNAMED) as noted, evaluate(True):
+        try:
+            with followed():
+                traced = _traced(*arguments)
+        except NotRead:
+            if noted.dtypes <= {UNNAMED}:
+                raise
+    # nothing has another dtype than the arguments, and the program does not ask which
+    if noted.dtypes <= {UNNAMED}:
+        return traced
     traces = []
     for dtype in FLOATS[library]:
         with tracing(library, dtype), evaluate(True), followed():
-            traces.append(_traced(program, inputs, cotangents, name, flags))
+            traces.append(_traced(*arguments))
     texts = list(map(_as_text, traces))
     if any(text != texts[0] for text in texts):
         raise NotRead(
