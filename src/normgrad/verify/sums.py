@@ -15,7 +15,7 @@ from ..symbolic.normal_form import nf
 from ..symbolic.notation import total
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, i, j
-from .places import Places
+from .places import LEAST, Places
 from .tables.elementary import DIVISOR, NONNEGATIVE, POSITIVE
 from .values import (
     COLUMN,
@@ -170,11 +170,14 @@ class Sums:
     def _ended(self, value, p):
         """Refuses lanes past the end of which nothing is known, or whose number is not.
 
-        For loads with other=0. It stops other=nan, and rows past the end that add the weight.
+        For loads with other=0. It stops other=nan, and rows past the end that add the weight. Rows past a program's own
+        are another program's, if there are any: that accuses no kernel whose tiles divide its rows.
         """
         columns = p.place.axis == "C"
         past = value.parts[COLUMN if columns else ROW]
         where = f"a {WORDS[p.place.axis]} past the end"
+        if past is nan and isinstance(p.place.end, LEAST):
+            raise NotRead(f"{where} of a program's own may be another program's")
         if p.place.past and past is nan:
             raise Unknown(f"{where} adds what is not known to a sum")
         if p.place.past and not columns and nf(past) != 0:
