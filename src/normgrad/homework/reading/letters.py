@@ -68,10 +68,7 @@ class _Values:
 
 
 class _Reader(Walker):
-    """Reads the text of an expression; what values do, it says itself."""
-
-    def __init__(self):
-        super().__init__(self)
+    """Reads the text of an expression."""
 
     def value_Compare(self, node, names):
         """None is read, nor a choice, nor a slice."""
