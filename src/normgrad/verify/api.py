@@ -8,7 +8,7 @@ from types import NoneType
 
 from sympy import S, evaluate, nan
 
-from ..symbolic.patience import limited
+from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, i, j
 from .arrays import BEFORE
@@ -17,8 +17,8 @@ from .binding import (
     outputs_of,
     resolved,
 )
+from .conditions import concluded
 from .definitions import LETTERS, Norm, no_tensor
-from .domain import conditions
 from .functions import followed
 from .kernel import Kernel, parameters
 from .source import Source, source_of
@@ -34,7 +34,6 @@ from .verdict import (
     Verdict,
     compare,
     refused,
-    whole,
 )
 
 ALWAYS = (
@@ -78,7 +77,7 @@ def verify(
         raise TypeError(f"grid: got {grid!r}, needs its axes, as 'rows'")
     grid = (grid,) if isinstance(grid, str | int) else tuple(grid)
     helpers = {} if helpers is None else helpers
-    binding, definitions, where = resolved(binding, definitions)
+    binding, definitions = resolved(binding, definitions)
     launch = Launch(binding, grid, helpers, zero)
     outputs_of(binding, definitions)
     check_type("kernel", kernel, str, NoneType)
@@ -88,8 +87,7 @@ def verify(
     except NotRead as reason:
         return refused(reason)
     with evaluate(True):
-        verdict = _both_ways(source, name, launch, definitions, seconds, FLAGS)
-    return with_conditions(verdict, where)
+        return _both_ways(source, name, launch, definitions, seconds, FLAGS)
 
 
 def _both_ways(source, name, launch, definitions, seconds, flags):
@@ -159,8 +157,6 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         bound = launch.arguments[name]
         verdict = compared(name, bound, stored, definitions, seconds)
         verdicts[name] = _without_choice(verdict, stored, reader.tiles.unbound)
-    with limited(seconds):
-        where, more = conditions(reader.tiles.sums.conditions(), definitions)
     words = [words for words in reader.tiles.assumed if words.endswith(BEFORE)]
     for axis, number in enumerate(launch.grid):
         if axis not in launch.axes:
@@ -170,20 +166,27 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     if reader.tiles.told:
         claims.append(f"for {', '.join(reader.tiles.told)}")
     words += reader.decorators.granted
-    claims += [f"if {text}" for text in words] + [f"where {text}" for text in where]
-    assumptions = [*reader.tiles.assumed, *where, *_promised(reader, launch), *ALWAYS]
+    claims += [f"if {text}" for text in words]
+    assumptions = [*reader.tiles.assumed, *_promised(reader, launch), *ALWAYS]
     if fill is not nan:
         lines = ", ".join(map(str, sorted(memory.filled)))
         assumptions.insert(0, f"{FILLED} (lines {lines}); Triton leaves it open")
-    for name, verdict in verdicts.items():
-        last = reader.tiles.rests_on.get(name, 0)
-        needed = [text for position, text in more.items() if position < last]
-        if verdict and needed:
-            why = f"it is the definition only where {' and '.join(needed)}"
-            verdicts[name] = verdict.unread(why)
-        elif verdict and fill is not nan:
-            verdicts[name] = replace(verdict, kind=IF_ZERO)
-    verdict = whole(verdicts, f"{kernel}: {', '.join(claims)}", assumptions)
+        for name, verdict in verdicts.items():
+            if verdict:
+                verdicts[name] = replace(verdict, kind=IF_ZERO)
+    claim, conditions = f"{kernel}: {', '.join(claims)}", reader.tiles.sums.conditions()
+    try:
+        with limited(seconds):
+            verdict = concluded(
+                verdicts,
+                claim,
+                assumptions,
+                conditions,
+                definitions,
+                reader.tiles.rests_on,
+            )
+    except OutOfPatience as reason:
+        verdict = refused(reason)
     return _sure(verdict, reader)
 
 
@@ -244,12 +247,6 @@ def compared(name, bound, stored, definitions, seconds) -> Verdict:
     if verdict.kind == REFUTED and undefined:
         return verdict.unread(no_tensor(undefined))
     return verdict
-
-
-def with_conditions(verdict: Verdict, where: list[str]) -> Verdict:
-    """A verdict whose claim says where what is bound as an expression has a value."""
-    parts = [verdict.claim, *[f"where {words}" for words in where]]
-    return replace(verdict, claim=", ".join(parts))
 
 
 def _without_choice(verdict, stored, unbound):

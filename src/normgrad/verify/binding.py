@@ -186,8 +186,8 @@ def outputs_of(binding: Mapping, definitions: Norm) -> dict[str, T]:
     return outputs
 
 
-def resolved(binding: Mapping, definitions: Norm) -> tuple[dict, Norm, list[str]]:
-    """(binding, definitions, conditions in words) with what is bound as an expression of the definitions, as "1/rstd".
+def resolved(binding: Mapping, definitions: Norm) -> tuple[dict, Norm]:
+    """(binding, definitions) with what is bound as an expression of the definitions, as "1/rstd".
 
     Raises:  ValueError for an expression that the definitions lack a tensor of, or whose letters the index has not
     """
@@ -195,7 +195,7 @@ def resolved(binding: Mapping, definitions: Norm) -> tuple[dict, Norm, list[str]
     if not isinstance(definitions, Norm):
         got = type(definitions).__name__
         raise TypeError(f"definitions: got {got}, needs a Norm, as norm() makes one")
-    arguments, outputs, where = dict(binding), dict(definitions.outputs), []
+    arguments, outputs, needs = dict(binding), dict(definitions.outputs), ()
     tensors = ENTRIES | definitions.tensors
     for argument, bound in binding.items():
         if not isinstance(bound, T) or isinstance(bound.name, IndexedBase):
@@ -214,11 +214,11 @@ def resolved(binding: Mapping, definitions: Norm) -> tuple[dict, Norm, list[str]
             raise ValueError(f"{argument}: {got}, and is bound as {needs}")
         if is_name:
             continue
-        where += definitions.where_defined(argument, e)
+        needs += definitions.where_defined(argument, e)
         arguments[argument] = replace(bound, name=e)
         if bound.after == bound.name:
             outputs[e] = e
-    return arguments, replace(definitions, outputs=outputs), where
+    return arguments, replace(definitions, outputs=outputs, needs=needs)
 
 
 PIDS = tuple(Symbol(f"program_{a}", integer=True, nonnegative=True) for a in range(3))

@@ -74,11 +74,13 @@ class Norm:
 
     Args:  defs: the lines; outputs: {name: its head, such as dx[i, j]}
            largest: {m[i]: e} where m[i] is the largest of e over the columns j, and may be any number in defs
+           needs: relations such as s[i] != 0, where what is bound as an expression has a value
     """
 
     defs: Defs
     outputs: Mapping[str, Indexed]
     largest: Mapping[Indexed, Expr] = field(default_factory=dict)
+    needs: tuple[Expr, ...] = ()
 
     def __post_init__(self):
         check_fields(self)
@@ -117,8 +119,8 @@ class Norm:
         names = {str(base) for base in e.atoms(IndexedBase)} - known
         return min(names, default="")
 
-    def where_defined(self, argument: str, e: Expr) -> list[str]:
-        """Where an expression of the definitions has a value, in words.
+    def where_defined(self, argument: str, e: Expr) -> tuple[Expr, ...]:
+        """Where an expression of the definitions has a value.
 
         Args:    argument: that is bound to it, for the errors
         Raises:  ValueError where it has none in more than single points
@@ -130,7 +132,7 @@ class Norm:
             raise ValueError(
                 f"{argument}: got {lettered(e)[0]}, needs a value everywhere; it has one where {words}"
             )
-        return [f"{lettered(ne.lhs)[0]} is not 0" for ne in conditions]
+        return conditions
 
 
 def no_tensor(name: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from operator import mul
 
 from sympy import (
+    Eq,
     Heaviside,
     Max,
     Min,
@@ -19,9 +20,8 @@ from sympy import (
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor
-from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, i, j
-from .domain import BRANCH
+from .conditions import BRANCH, COMPARED, TAKEN
 from .places import least
 from .source import OTHERS
 from .tables.elementary import DIVISOR, functions
@@ -361,10 +361,9 @@ class Language:
         if condition.zero is not None:
             sure = (True, False, False, False)
             if self.tiles.launch.zero:
-                number = lettered(self.tiles.sums.lettered(condition.zero.inside))[0]
-                self.tiles.assumed[f"{number} is 0 in every row"] = None
+                self.tiles.sums.needs(condition.zero, Eq, TAKEN)
             else:
-                self.tiles.sums.needs(condition.zero, BRANCH)
+                self.tiles.sums.needs(condition.zero, DIVISOR, BRANCH)
                 chosen = y
         elif condition.a is not None and not sure[0]:
             return self._by_step(condition.a, condition.b, x, y)
@@ -380,7 +379,7 @@ class Language:
         difference = apply(lambda p, q: p - q, a, b)
         if difference.inside is nan or nf(difference.inside) == 0:
             raise NotRead("a choice by values that are equal, or not known")
-        self.tiles.sums.needs(difference, DIVISOR)
+        self.tiles.sums.needs(difference, DIVISOR, COMPARED)
         chosen = apply(_larger, a, b, x, y)
         past = [nan if part.has(Heaviside) else part for part in chosen.parts[1:]]
         return replace(chosen, parts=(chosen.inside, *past))

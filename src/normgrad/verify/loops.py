@@ -17,7 +17,7 @@ from types import FunctionType
 from sympy import Expr, Integer, evaluate, sympify
 
 from ..symbolic.symbols import i, j
-from .api import compared, with_conditions
+from .api import compared
 from .arrays import (
     AXES,
     BEFORE,
@@ -249,7 +249,7 @@ def verify_loops(
     """
     check_type("zero", zero, bool)
     check_seconds(seconds)
-    binding, definitions, where = resolved(binding, definitions)
+    binding, definitions = resolved(binding, definitions)
     outputs = outputs_of(binding, definitions)
     compiled = Compiled()
     reader = Reader(symbols=False, compiled=compiled)
@@ -283,13 +283,13 @@ def verify_loops(
         try:
             claim = ", ".join(claims)
             verdict = noted(trace, definitions, verdicts, claim, list(ALWAYS))
-        except NotImplementedError as reason:
-            return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
+        except (NotRead, NotImplementedError) as reason:
+            return refused(reason)
     if verdict and run and not zero:
         ran = of_loops(program, binding, outputs, trace.words)
         heads = {name: definitions.outputs[outputs[name].after] for name in outputs}
         verdict = confronted(verdict, ran, definitions.defs, heads, trace)
-    return with_conditions(verdict, where)
+    return verdict
 
 
 def _compared(name, value, bound, definitions, seconds):

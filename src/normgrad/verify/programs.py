@@ -16,25 +16,20 @@ from types import FunctionType, NoneType
 from typing import Any
 
 from sympy import (
-    Expr,
     Indexed,
-    Ne,
     S,
-    Symbol,
-    default_sort_key,
     evaluate,
 )
 
-from ..symbolic.calculus import RangeError, index_ranges
-from ..symbolic.conditions import side_conditions
+from ..symbolic.calculus import RangeError
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import Partial, tensor
-from ..symbolic.open_sets import is_zero_on_an_open_set
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from .arrays import ONE, Array, NotRead, State, Wrong, is_number, plain
 from .binding import check_roles
+from .conditions import concluded, conditions_of
 from .confront import confronted, function_of, in_order, of_function
 from .definitions import (
     ENTRIES,
@@ -49,7 +44,6 @@ from .definitions import (
     rows,
 )
 from .difference import field_terms
-from .domain import excludes_more_than_points
 from .functions import (
     Input,
     Trace,
@@ -59,17 +53,15 @@ from .functions import (
     trace,
 )
 from .text import check_seconds, check_type, value_of
-from .values import Misfit, unfollowed
+from .values import Misfit
 from .verdict import (
     MORE,
     NOT_READ,
-    PROVED,
     REFUTED,
     WRONG,
     Verdict,
     compare,
     refused,
-    whole,
 )
 
 ALSO = {
@@ -94,8 +86,7 @@ SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 SUMS = {i: rows, j: columns}
 OPTIONS = ("definitions", "outputs", "library", "name", "seconds", "run")
 WHERE = ", where "
-# at which a condition is looked into: most that are met by no input are so at 1 or 2
-SMALL = (1, 2, 3)
+UNFOLLOWED = (NotRead, NotImplementedError, OutOfPatience, RangeError, RecursionError)
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
 
 
@@ -311,6 +302,7 @@ class _Claim:
             claim = _Claim(forward, name, library_of(forward), run=run)
             bound = _bound(claim.names, claim.needed, inputs, {})
             traced = claim.trace(bound)
+            conditions_of(traced.noted, Defs())
         except NotRead as reason:
             where = f", line {reason.line}" if reason.line else ""
             raise NotRead(f"definitions{where}: {reason}") from None
@@ -325,11 +317,6 @@ class _Claim:
         if traced.written:
             words = f"that writes over {', '.join(traced.written)}"
             raise NotRead(f"definitions: a forward {words}; needs one on a copy")
-        if S.false in side_conditions(map(_readable, traced.noted.domain), Defs()):
-            raise NotRead(
-                "definitions: got a forward that has a value for no input; it divides "
-                "by 0, or takes a root of what is negative"
-            )
         shared, cotangents = {}, {}
         roles = [inputs.get(name, name) for name in self.names]
         outputs = names_of(traced, bound)
@@ -362,12 +349,8 @@ class _Claim:
                     verdict = claim.confronted(verdict, definitions, self.values)
         except Misfit as reason:
             verdict = _taken(refused(reason), bound)
-        except NotRead as reason:
+        except UNFOLLOWED as reason:
             verdict = refused(reason)
-        except (NotImplementedError, OutOfPatience, RangeError) as reason:
-            return Verdict(NOT_READ, why=f"neither proved nor refuted: {reason}")
-        except RecursionError as reason:
-            return Verdict(NOT_READ, why=unfollowed(reason))
         why = ""
         if verdict.kind == REFUTED and self.free:
             why = no_tensor(", ".join(self.free))
@@ -712,88 +695,17 @@ def _recognized(names, definitions):
     return own if recognized else None
 
 
-def _readable(e: Expr) -> Expr:
-    """An expression of the trace in the indices i and j, where it has one index over the rows, one over the columns."""
-    turns = [symbol for symbol in e.free_symbols if symbol.name == "turn"]
-    names = {}
-    for n, turn in enumerate(sorted(turns, key=default_sort_key)):
-        names[turn] = Symbol(f"turn_{n}", integer=True, positive=True)
-    e = e.xreplace(names)
-    ranges = {k: size for k, size in index_ranges(e).items() if k.name != "r"}
-    names = {}
-    for size, index in LETTERS.items():
-        letters = [letter for letter, last in ranges.items() if last == size]
-        if len(letters) == 1:
-            names[letters[0]] = index
-    return e.xreplace(names)
-
-
 def noted(
     state: State, definitions: Norm, verdicts: dict, claim: str, assumptions: list[str]
 ) -> Verdict:
     """The verdict on a program, with what its divisions, roots and comparisons rest on.
 
-    Args:  state: of its trace; verdicts: {output: Verdict}; assumptions: what else it rests on
+    Args:    state: of its trace; verdicts: {output: Verdict}; assumptions: what else it rests on
+    Raises:  Wrong where no input has what the operations need
     """
-    written = list(dict.fromkeys(map(_readable, state.domain)))
-    conditions = side_conditions(written, definitions.defs)
-    if S.false in conditions:
-        why = "it divides by 0, or takes a root of what is negative"
-        return Verdict(WRONG, why=why)
-    differences = [_readable(a - b) for a, b in state.kinks]
-    compared = [Ne(e, 0, evaluate=False) for e in differences if Ne(e, 0) is not S.true]
-    conditions = list(dict.fromkeys([*conditions, *compared]))
-    where = [_condition_in_words(part, definitions.defs) for part in conditions]
-    for a in state.zeros:
-        where.append(f"where {lettered(_readable(a))[0]} is 0 in every row")
-    claim = ", ".join([claim, *dict.fromkeys(where)])
-    verdict = whole(verdicts, claim, [*assumptions, *state.words, *where])
-    # a comparison of equal values decides neither way, so that nothing is refuted by it either
-    decisive = {PROVED: conditions, REFUTED: compared}.get(verdict.kind, ())
-    for condition in decisive:
-        if excludes_more_than_points(condition, definitions):
-            text = where[conditions.index(condition)]
-            why = f"it is followed only {text}, which leaves out more than points"
-            return verdict.unread(why)
-    return verdict
-
-
-def _condition_in_words(condition, defs):
-    text = lettered(condition)[0]
-    if isinstance(condition, Ne):
-        text = f"{lettered(condition.lhs)[0]} is not 0"
-    e = defs.unfold(condition.lhs)
-    places = []
-    if e.has(Indexed) and not is_zero_on_an_open_set(e):
-        places = _sizes_left_out(e)
-    if places:
-        text += f", which may be so for no input at {' or '.join(places)}"
-    return f"where {text}"
-
-
-def _sizes_left_out(e):
-    """The sizes up to 3, in words, at which an expression may be 0 for more than single points."""
-    counted = e.xreplace(dict.fromkeys(e.atoms(Indexed), S.One)).free_symbols
-    own = [size for size in (M, N) if size in counted]
-    empty = set()
-    for at in product(SMALL, repeat=len(own)):
-        if is_zero_on_an_open_set(e, dict(zip(own, at, strict=True))):
-            empty.add(at)
-    places = {}
-    for at in sorted(empty):
-        # one size alone, where any other one beside it is left out too
-        pairs = [
-            pair for pair in zip(own, at, strict=True) if _always(pair, own, empty)
-        ]
-        pairs = pairs[:1] or list(zip(own, at, strict=True))
-        places[", ".join(f"{size} = {count}" for size, count in pairs)] = None
-    return list(places)
-
-
-def _always(pair, own, empty):
-    """Whether all that have one size are among the empty ones."""
-    at = own.index(pair[0])
-    return sum(sizes[at] == pair[1] for sizes in empty) == len(SMALL) ** (len(own) - 1)
+    conditions = conditions_of(state, definitions.defs)
+    assumptions = [*assumptions, *state.words]
+    return concluded(verdicts, claim, assumptions, conditions, definitions, {})
 
 
 def _indexed(name, sizes):

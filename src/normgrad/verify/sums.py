@@ -15,6 +15,7 @@ from ..symbolic.normal_form import nf
 from ..symbolic.notation import total
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, i, j
+from .conditions import NEEDED, TAKEN, Condition
 from .places import LEAST, Places
 from .tables.elementary import DIVISOR, NONNEGATIVE, POSITIVE
 from .values import (
@@ -41,7 +42,7 @@ class Sums:
 
     def __init__(self, places: Places):
         self.places, self.tiles = places, places.launch.column_tiles
-        self.domain: dict[tuple[Expr, str], None] = {}
+        self.domain: dict[Condition, None] = {}
         self.running = Running(self)
 
     def full(self, axis: str, cover) -> bool:
@@ -101,18 +102,24 @@ class Sums:
             raise NotRead("a division by what a loop carries, which may be 0")
         return replace(value, parts=tuple(parts))
 
-    def needs(self, value: Number, words: str) -> None:
-        """Keeps what must hold of a number for an operation to be defined, where that is not seen."""
+    def needs(self, value: Number, relation: type, kind: str = NEEDED) -> None:
+        """Keeps what a number must be to 0 for an operation to be defined, where that is not seen."""
         e = value.inside
-        if words == POSITIVE and is_nonnegative(e):
-            words = DIVISOR
-        seen = is_nonnegative(e) if words == NONNEGATIVE else is_positive(e)
-        if e is not nan and e != 0 and not seen:
-            self.domain[e, words] = None
+        if relation == POSITIVE and is_nonnegative(e):
+            relation = DIVISOR
+        seen = is_nonnegative(e) if relation == NONNEGATIVE else is_positive(e)
+        if e is not nan and e != 0 and (kind == TAKEN or not seen):
+            self.domain[Condition(relation(e, 0, evaluate=False), kind)] = None
 
-    def conditions(self) -> list[tuple[Expr, str]]:
-        """(a number, what must hold of it) for all operations to be defined, in i and j."""
-        return [(self.lettered(e), words) for e, words in self.domain]
+    def conditions(self) -> list[Condition]:
+        """What must hold for all operations to be defined, in i and j."""
+        conditions = []
+        for condition in self.domain:
+            relation = condition.relation
+            e = self.lettered(relation.lhs)
+            written = relation.func(e, 0, evaluate=False)
+            conditions.append(Condition(written, condition.kind))
+        return conditions
 
     def lettered(self, e: Expr) -> Expr:
         """A number in i and j."""

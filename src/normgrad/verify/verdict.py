@@ -125,16 +125,22 @@ def _plain(text):
 
 
 def whole(
-    outputs: Mapping[str, Verdict], claim: str = "", assumptions: Iterable[str] = ()
+    outputs: Mapping[str, Verdict],
+    claim: str = "",
+    assumptions: Iterable[str] = (),
+    where: Iterable[str] = (),
 ) -> Verdict:
     """The verdict on a program: the worst of its outputs', with all of their assumptions.
 
+    Args:    claim, assumptions: of the program; where: the conditions of its claim, in words
     Raises:  ValueError where there is no output, of which nothing would be proved
     """
     if not outputs:
         raise ValueError("outputs: got none, needs at least one to be compared")
     worst = max(outputs.values(), key=lambda verdict: KINDS.index(verdict.kind))
-    words = [*assumptions]
+    where = list(dict.fromkeys(where))
+    claim = ", ".join([claim, *[f"where {text}" for text in where]])
+    words = [*assumptions, *where]
     for verdict in outputs.values():
         words += verdict.assumptions
     return replace(
@@ -142,10 +148,15 @@ def whole(
     )
 
 
-def refused(reason: NotRead) -> Verdict:
-    """The verdict of a program that is not followed to its end: wrong in itself, or not read."""
-    kind = WRONG if isinstance(reason, Wrong) else NOT_READ
-    return Verdict(kind, line=reason.line, why=str(reason))
+def refused(reason: Exception, claim: str = "") -> Verdict:
+    """The verdict where a program, or a proof, is not followed to its end: wrong in itself, or not read."""
+    if isinstance(reason, NotRead):
+        kind = WRONG if isinstance(reason, Wrong) else NOT_READ
+        return Verdict(kind, claim, line=reason.line, why=str(reason))
+    why = f"neither proved nor refuted: {reason}"
+    if isinstance(reason, RecursionError):
+        why = unfollowed(reason)
+    return Verdict(NOT_READ, claim, why=why)
 
 
 def _terms(stored, defined, defs):
@@ -182,8 +193,6 @@ def compare(
             counterexample=reason.counterexample,
             stored=stored,
         )
-    except RecursionError as reason:
-        return Verdict(NOT_READ, claim, why=unfollowed(reason))
-    except (NotImplementedError, TypeError, ValueError) as reason:
-        return Verdict(NOT_READ, claim, why=f"neither proved nor refuted: {reason}")
+    except (NotImplementedError, RecursionError, TypeError, ValueError) as reason:
+        return refused(reason, claim)
     return Verdict(PROVED, claim, stored=stored)

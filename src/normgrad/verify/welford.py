@@ -17,7 +17,7 @@ from operator import truediv
 from sympy import Add, Expr, S, Symbol, cancel, expand, factor, fraction, nan
 
 from ..symbolic.signs import is_nonnegative, is_positive
-from .domain import DIVISOR
+from .tables.elementary import DIVISOR
 from .values import COLUMN, INSIDE, NotRead, Number, Pending, apply, plain
 
 HELD = "what a loop carries"

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from operator import neg
 
-from sympy import Abs, Expr, S, cos, exp, log, sin, tanh
+from sympy import Abs, Expr, Ge, Gt, Ne, S, cos, exp, log, sin, tanh
+from sympy.core.relational import Relational
 
 from ...symbolic.elementary import sigmoid
 from ..values import power
 
-# what must hold of an argument
-DIVISOR = "not 0"
-POSITIVE = "greater than 0"
-NONNEGATIVE = "at least 0"
+# what an argument must be to 0
+DIVISOR, POSITIVE, NONNEGATIVE = Ne, Gt, Ge
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Elementary:
 
     f: Callable[[Expr], Expr]
     names: dict[str, str]
-    needs: str = ""
+    needs: type[Relational] | None = None
     whole: bool = False
 
 
