@@ -51,6 +51,6 @@ def test_a_binding_that_is_no_mapping_is_named():
 def test_a_number_that_is_taken_for_0_stands_in_the_claim():
     edit = "a * r * g, mask", "tl.where(tl.sum(a * a) == 0, a * r * g, 1.0), mask"
     program = edited_base("forward", [edit], {})
-    assert verify(*program).kind == "not read"
+    assert verify(*program).kind == "refuted"
     verdict = verify(*program, zero=True)
     assert verdict and ", where Sum(x[i, r]**2, (r, 1, N)) is 0 in" in verdict.claim

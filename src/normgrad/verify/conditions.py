@@ -226,22 +226,15 @@ def _sizes_left_out(e):
     """The sizes up to 3, in words, at which an expression may be 0 for more than single points."""
     counted = e.xreplace(dict.fromkeys(e.atoms(Indexed), S.One)).free_symbols
     own = [size for size in (M, N) if size in counted]
-    empty = set()
-    for at in product(SMALL, repeat=len(own)):
-        if is_zero_on_an_open_set(e, dict(zip(own, at, strict=True))):
-            empty.add(at)
+    counts = product(SMALL, repeat=len(own))
+    sizes = [tuple(zip(own, at, strict=True)) for at in counts]
+    empty = [at for at in sizes if is_zero_on_an_open_set(e, dict(at))]
     places = {}
-    for at in sorted(empty):
-        # one size alone, where any other one beside it is left out too
-        pairs = [
-            pair for pair in zip(own, at, strict=True) if _always(pair, own, empty)
-        ]
-        pairs = pairs[:1] or list(zip(own, at, strict=True))
-        places[", ".join(f"{size} = {count}" for size, count in pairs)] = None
+    for at in empty:
+        for pair in at:
+            # one size alone, where any other one beside it is left out too
+            if all(other in empty for other in sizes if pair in other):
+                at = (pair,)
+                break
+        places[", ".join(f"{size} = {count}" for size, count in at)] = None
     return list(places)
-
-
-def _always(pair, own, empty):
-    """Whether all that have one size are among the empty ones."""
-    at = own.index(pair[0])
-    return sum(sizes[at] == pair[1] for sizes in empty) == len(SMALL) ** (len(own) - 1)
