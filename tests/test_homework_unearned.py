@@ -48,7 +48,7 @@ def test_nor_by_what_torch_opens(torch, tmp_path):
 HIDDEN = (
     "numpy_ref torch_ops nn residual fused homework mistakes triton_kernels".split()
 )
-HIDDEN += ["symbolic.backend", "ledger.formulas", "teaching"]
+HIDDEN += ["symbolic.derivations", "symbolic.backend", "ledger.formulas", "teaching"]
 
 
 @pytest.mark.parametrize("name", HIDDEN)
