@@ -652,7 +652,14 @@ class Kernel(Walker):
             if isinstance(value, Number):
                 marker = marker_of(name, turn)
                 self.tiles.sums.running.axes[marker] = value.axes
-                local[name] = Number((marker,) * 4, value.axes, integer=value.integer)
+                parts = (marker,) * 4
+                local[name] = replace(
+                    value,
+                    parts=parts,
+                    places=frozenset(),
+                    pending=(),
+                    share=frozenset(),
+                )
             else:
                 del local[name]
         return after
@@ -695,6 +702,8 @@ class Kernel(Walker):
                 continue
             if start.integer != value.integer:
                 raise NotRead(f"{name} is an integer, and a number after a turn")
+            if value.bits == 64 != start.bits:
+                raise NotRead(f"{name} is a float64 after a turn, and not before")
             carried[name] = start, value, marker_of(name, turn)
         local |= self.tiles.sums.running.left(carried, turn, turns)
 
@@ -771,7 +780,9 @@ def names_in(node: ast.AST) -> set[str]:
 
 def kind_of(value: object) -> tuple:
     """What has to be the same of a value before and after a branch or a loop that runs."""
-    return type(value), getattr(value, "axes", ()), getattr(value, "integer", False)
+    bits = getattr(value, "bits", 0)
+    integer = getattr(value, "integer", False)
+    return type(value), getattr(value, "axes", ()), integer, bits == 64
 
 
 def kinds_of(local: dict) -> dict[str, tuple]:

@@ -40,6 +40,7 @@ from .values import (
     Pointer,
     Qualified,
     apply,
+    bits_of,
     fit,
     merged,
     plain,
@@ -310,7 +311,7 @@ class Language:
         if not integer:
             self._floats(dtype)
         self.tiles.integers |= integer
-        return replace(plain(0, self._axes(shape)), integer=integer)
+        return replace(plain(0, self._axes(shape)), integer=integer, bits=dtype.bits)
 
     def full(self, shape, value, dtype):
         """A tile of one number."""
@@ -319,7 +320,7 @@ class Language:
         number = self.tiles.number(value)
         if number.axes:
             raise NotRead("a tile filled with a tile")
-        return replace(number, axes=self._axes(shape), integer=False)
+        return replace(number, axes=self._axes(shape), integer=False, bits=dtype.bits)
 
     @staticmethod
     def _check_shape(shape):
@@ -372,7 +373,7 @@ class Language:
         axes = fit(fit(x.axes, y.axes), condition.axes)
         parts = zip(chosen.parts, sure, strict=True)
         parts = tuple(part if holds else nan for part, holds in parts)
-        return Number(parts, axes, merged(x, y))
+        return Number(parts, axes, merged(x, y), bits=bits_of(x, y))
 
     def _by_step(self, a, b, x, y):
         """x where a > b, and y where a < b: the claim says where they differ."""
@@ -436,7 +437,8 @@ class Language:
         axes = list(value.axes)
         if not keep_dims:
             axes = [a for position, a in enumerate(axes) if position not in positions]
-        return self.tiles.sums.settled(replace(value, axes=tuple(axes)))
+        value = self.tiles.sums.settled(replace(value, axes=tuple(axes)))
+        return replace(value, bits=bits_of(input))
 
     def max(self, input, axis):
         """The largest of each row: a tensor of its own, which the definitions have to name."""

@@ -26,6 +26,7 @@ from .values import (
     Number,
     Pending,
     Unknown,
+    bits_of,
     fit,
     incomplete,
     known,
@@ -85,7 +86,8 @@ class Sums:
         for x, y in zip(a.parts, b.parts, strict=True):
             parts.append(nan if nan in (x, y) else known(function(x, y)))
         integer = a.integer and b.integer and operator != "Div"
-        return Number(tuple(parts), axes, merged(a, b), pending, share, integer)
+        places, bits = merged(a, b), bits_of(a, b)
+        return Number(tuple(parts), axes, places, pending, share, integer, bits)
 
     def _divisor(self, value):
         """A divisor, which is not known in lanes where what a loop carries may be 0.

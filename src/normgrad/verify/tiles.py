@@ -29,6 +29,7 @@ from .values import (
     Qualified,
     Undecided,
     apply,
+    bits_of,
     check_bits,
     fit,
     incomplete,
@@ -381,7 +382,8 @@ class Tiles:
             parts[ROW], parts[CORNER] = b.parts[ROW], b.parts[CORNER]
         axes = fit(fit(a.axes, b.axes), mask.axes)
         integer = a.integer and b.integer
-        return Number(tuple(parts), axes, places, integer=integer)
+        bits = bits_of(a, b)
+        return Number(tuple(parts), axes, places, integer=integer, bits=bits)
 
     def check_constexpr(self, e, words):
         """Refuses an argument without tl.constexpr where Triton needs its value to compile."""

@@ -250,6 +250,11 @@ def merged(*values: Number) -> frozenset:
     return places
 
 
+def bits_of(*values: Number) -> int:
+    """The bits of what numbers make together: 64 of what has 64, else not known."""
+    return 64 if any(value.bits == 64 for value in values) else 0
+
+
 def known(part: Expr) -> Expr:
     """The part, or nan where it has no value."""
     return nan if part.has(nan, zoo, oo) else part
@@ -275,7 +280,8 @@ def apply(function: Callable[..., Expr], *values: Number) -> Number:
     parts = []
     for arguments in zip(*[value.parts for value in values], strict=True):
         parts.append(nan if nan in arguments else known(sympify(function(*arguments))))
-    return Number(tuple(parts), axes, merged(*values))
+    bits = bits_of(*values)
+    return Number(tuple(parts), axes, merged(*values), bits=bits)
 
 
 def unfollowed(reason: Exception) -> str:
