@@ -13,6 +13,7 @@ import importlib.util
 import json
 import shutil
 import subprocess
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -131,7 +132,9 @@ def pyodide(folder) -> Path:
         raise Missing(
             f"the package pyodide {PYODIDE} has another content than is known here: {found}"
         )
-    shutil.unpack_archive(archive, target, filter="data")
+    # Python before 3.11.4 has no filters; the archive's content is known by its hash
+    options = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    shutil.unpack_archive(archive, target, **options)
     return target / "package"
 
 
