@@ -10,7 +10,8 @@ refutes is not proved; run=False leaves that out, run=True executes a function's
 - wrong in itself: whatever the definitions, it does not compile, reads or writes past the end, leaves out places, or
   its result depends on the launcher's choice of a block;
 - refuted: it stores something else: the difference, term by term, and values where the two differ;
-- not read: the first line that is not followed, and why, or what could not be decided. Nothing is said then about it.
+- not read: the first line that is not followed, and why, or what could not be decided. Nothing is said then about it,
+  nor about what differs by less than 1e-7 of its size, as a rounded number in the text does.
 
 What is trusted, and no more:
 
