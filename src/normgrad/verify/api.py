@@ -21,6 +21,7 @@ from .conditions import concluded
 from .definitions import LETTERS, Norm, no_tensor
 from .functions import followed
 from .kernel import Kernel, parameters
+from .places import CEILING, FLOOR, LEAST
 from .source import Source, source_of
 from .text import check_seconds, check_type
 from .values import UNCOMPILED, Flag, NotRead, Unknown
@@ -251,6 +252,8 @@ def compared(name, bound, stored, definitions, seconds) -> Verdict:
 
 def _without_choice(verdict, stored, unbound):
     """The verdict on an output, unless what is stored depends on what a launcher chooses."""
+    if verdict.kind == REFUTED and stored.has(FLOOR, CEILING, LEAST):
+        return verdict.unread("what is stored depends on the rounding of a quotient")
     chosen = {s for s in stored.free_symbols if s.is_integer} - {M, N, i, j}
     if verdict.kind != REFUTED or not chosen:
         return verdict

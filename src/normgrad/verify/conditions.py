@@ -37,7 +37,7 @@ from ..symbolic.patience import OutOfPatience
 from ..symbolic.proof import lettered
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N
-from .arrays import State, Wrong
+from .arrays import NotRead, State, Wrong
 from .definitions import LETTERS, Norm
 from .verdict import IF_ZERO, PROVED, REFUTED, Verdict, whole
 
@@ -142,7 +142,7 @@ def concluded(
 def conditions_of(state: State, defs: Defs) -> list[Condition]:
     """What a trace rests on.
 
-    Raises:  Wrong where that holds of no numbers
+    Raises:  Wrong where that holds of no numbers, NotRead for sqrt(-x**2), which SymPy makes an imaginary number
     """
     relations = side_conditions(dict.fromkeys(map(readable, state.domain)), defs)
     if S.false in relations:
@@ -173,7 +173,10 @@ def readable(e: Expr) -> Expr:
         letters = [letter for letter, last in ranges.items() if last == size]
         if len(letters) == 1:
             names[letters[0]] = index
-    return e.xreplace(names)
+    e = e.xreplace(names)
+    if e.has(I):
+        raise NotRead(f"a root of what is negative, or 0: {lettered(e)[0]}")
+    return e
 
 
 def _forms(definitions):

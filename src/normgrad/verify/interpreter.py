@@ -13,6 +13,7 @@ import builtins
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import getattr_static
@@ -90,6 +91,10 @@ METHODS_READ = ("forward", "backward", "setup_context")
 CELLS = ("", "int", "float", "array")
 # libraries whose decorators and base classes change nothing but what they are put on
 FRAMEWORKS = ("torch", "triton", "numba", "functools", "dataclasses", "abc")
+# what np.errstate has a word for
+ERRORS = {"all", "divide", "over", "under", "invalid"}
+# names that a text may bind with two underscores, of which Python asks nothing
+UNUSED = {"__all__", "__version__", "__author__", "__name__"}
 # builtins that may stand in a decorator
 PLAIN = set(
     "bool classmethod dict float int len list max min object property range staticmethod tuple".split()
@@ -221,8 +226,8 @@ def annotations_of(node: ast.FunctionDef) -> list[ast.expr]:
     return [annotation for annotation in written if annotation is not None]
 
 
-def check_annotations(node: ast.FunctionDef) -> None:
-    """Refuse an annotation that calls a function.
+def check_annotations(node: ast.FunctionDef, scope: Any) -> None:
+    """Refuse an annotation that calls a function, or names what has no value.
 
     For a text whose functions have annotations. Without it `def f(x: patch()): ...` is proved, where patch puts another
     function in the place of np.sqrt.
@@ -230,6 +235,17 @@ def check_annotations(node: ast.FunctionDef) -> None:
     for annotation in annotations_of(node):
         if runs(annotation):
             raise NotRead(f"{ast.unparse(annotation)}, an annotation that calls")
+        check_names(annotation, scope)
+
+
+def check_names(annotation: ast.expr, scope: Any) -> None:
+    """Refuse an annotation with a name that has no value where Python evaluates it.
+
+    For `def f(x: np.ndarray)`. It stops `def f(x: Tensor)` in a text that has no Tensor, which ends in a NameError.
+    """
+    for part in ast.walk(annotation):
+        if isinstance(part, ast.Name) and not scope.has(part.id):
+            raise NotRead(f"{part.id}, an annotation that has no value")
 
 
 class Scope:
@@ -246,6 +262,10 @@ class Scope:
     def __setitem__(self, name: str, value: Any) -> None:
         self.names[name] = value
 
+    def has(self, name: str) -> bool:
+        """Whether a name has a value."""
+        return name in self.names or name not in self.local and self.parent.has(name)
+
     def load(self, name: str) -> Any:
         """The value of a name."""
         if name not in self.local:
@@ -260,6 +280,11 @@ class Scope:
 
 class Globals(Scope):
     """The names of a module's text, and below them Python's own."""
+
+    def has(self, name: str) -> bool:
+        """Whether a name has a value, or is a builtin, or annotations are not evaluated."""
+        future = isinstance(self.names.get("annotations"), Named)
+        return future or name in self.names or hasattr(builtins, name)
 
     def load(self, name: str) -> Any:
         """The value of a name of the module, or of a builtin."""
@@ -287,6 +312,10 @@ class Outside:
 
     def __init__(self, reader, function: FunctionType):
         self.reader, self.function = reader, function
+
+    def has(self, name: str) -> bool:
+        """Whether a name has a value: a function object was made, and its annotations with it."""
+        return True
 
     def load(self, name: str) -> Any:
         """The value of a name, as it is now."""
@@ -421,7 +450,11 @@ class Reader(Walker):
         """The names that a module's text defines."""
         self.phase = MODULE
         tree = module_of(text)
-        names = Globals(None, local_names(tree.body) | {"__name__"}, self)
+        bound = local_names(tree.body)
+        for name in sorted(bound - UNUSED):
+            if name.startswith("__"):
+                raise NotRead(f"{name}, which Python reads by itself")
+        names = Globals(None, bound | {"__name__"}, self)
         names.names["__name__"] = "program"
         self.execute(tree.body, names)
         self.phase = FORWARD
@@ -431,12 +464,30 @@ class Reader(Walker):
         if self.compiled is not None:
             return  # a compiler's object is what the decorators have left
         for decorator in node.decorator_list:
-            if isinstance(decorator, ast.Call) and not decorator.args:
-                decorator = decorator.func
-            value = self.evaluate(decorator, scope)
+            if isinstance(decorator, ast.Call):
+                value = QUIET if self._is_quiet(decorator, scope) else None
+            else:
+                value = self.evaluate(decorator, scope)
             if value not in (STATIC, ONCE, QUIET):
                 raise NotRead(f"the decorator of {node.name}")
             state().cut |= value is QUIET
+
+    def _is_quiet(self, node, scope):
+        """Whether a call makes a context in which numbers are the same, such as torch.no_grad() and np.errstate.
+
+        For `with np.errstate(divide="ignore")`. It stops np.errstate(all=g(y)), where g changes y.
+        """
+        match node:
+            case ast.Call(called, [], keywords):
+                pairs = {
+                    word.arg: getattr(word.value, "value", None) for word in keywords
+                }
+            case _:
+                return False
+        value = self.evaluate(called, scope)
+        plain = pairs.keys() <= ERRORS and {*pairs.values()} <= {"ignore", "warn"}
+        is_numpy = ast.unparse(called).endswith("errstate")
+        return value is QUIET and plain and bool(pairs) == is_numpy
 
     # statements
 
@@ -454,6 +505,12 @@ class Reader(Walker):
         if not self._holds(node.test, scope):
             raise NotRead("an assertion that fails")
 
+    def read_AnnAssign(self, node, scope):
+        """name: annotation = value; in a function Python does not evaluate the annotation."""
+        if isinstance(scope, Globals):
+            check_names(node.annotation, scope)
+        super().read_AnnAssign(node, scope)
+
     def read_Import(self, node, scope):
         """A library, or a module that is not read."""
         for alias in node.names:
@@ -470,14 +527,15 @@ class Reader(Walker):
                 raise NotRead("an import of *")
             value = Named(f"{path}.{alias.name}")
             if path.partition(".")[0] in TABLES and not node.level:
-                value = self.attribute(Module(path), alias.name)
+                with suppress(NotRead):  # what is not in the tables is a name alone
+                    value = self.attribute(Module(path), alias.name)
             scope.names[alias.asname or alias.name] = value
 
     def read_FunctionDef(self, node, scope):
         """A function."""
         try:
             self._check_decorators(node, scope)
-            check_annotations(node)
+            check_annotations(node, scope)
             scope.names[node.name] = self._function(node, scope)
         except NotRead as reason:
             self._leave_out(node, reason, scope)
@@ -580,11 +638,9 @@ class Reader(Walker):
     def read_With(self, node, scope):
         """A block without gradients."""
         for part in node.items:
-            match part:
-                case ast.withitem(ast.Call(called), None):
-                    quiet = self.evaluate(called, scope) is QUIET
-                case _:
-                    quiet = False
+            quiet = part.optional_vars is None and self._is_quiet(
+                part.context_expr, scope
+            )
             if not quiet:
                 raise NotRead("a with of another kind than torch.no_grad()")
         state().cut = True

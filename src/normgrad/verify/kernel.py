@@ -382,13 +382,20 @@ class Kernel(Walker):
         self.fixed = {name for name, is_fixed in fixed.items() if is_fixed}
         try:
             defaults = defaults_of(function.node.args)
-            defaults = {name: self.evaluate(e, {}) for name, e in defaults.items()}
+            defaults = {name: self._default(e) for name, e in defaults.items()}
             local = bound_arguments(function.node.args, args, named, defaults)
             value = self.returned(guarded_rest(function.node.body), local)
         finally:
             self.source, self.callers, self.inner, self.fixed = before
         self.line = line
         return value
+
+    def _default(self, node):
+        """The default of a called function, which may be a global of the module, whatever that is made by."""
+        try:
+            return self.evaluate(node, {})
+        except Wrong as reason:
+            raise NotRead(f"a default: {reason}") from None
 
     def read_Assert(self, node, local):
         """A promise, which the claim says."""
@@ -535,6 +542,8 @@ class Kernel(Walker):
         bounds = self._bounds([*start, *args, *step], local)
         if called.path.endswith("static_range"):
             self.tiles.check_constexpr(sum(bounds), "a bound of static_range")
+            if not all(self.is_fixed(part, local) for part in args):
+                raise uncompiled("a bound of static_range that is no tl.constexpr")
             self.fixed.add(counter)
         before = dict(local)
         self.loop(body, counter, bounds, local)

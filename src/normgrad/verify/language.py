@@ -63,6 +63,8 @@ AS_IN_TRITON = {
     "builtins.float": "number",
     "builtins.min": "minimum",
 }
+# parameters that Triton has to know while it compiles
+FIXED = {"start", "end", "shape", "axis", "keep_dims"}
 # the words that loads, stores and atomic additions know
 EVICTION = ("evict_last", "evict_first")
 CACHE_LOAD = (".ca", ".cg", ".cv")
@@ -144,11 +146,33 @@ class Language:
         if name not in READ:
             raise NotRead(f"{path}: this function is not read")
         method = getattr(self, name)
+        header = inspect.signature(method)
         try:
-            inspect.signature(method).bind(*args, **named)
+            header.bind(*args, **named)
         except TypeError as reason:
             raise NotRead(f"{name}: {reason}") from None
-        return method(*args, **named)
+        value = method(*args, **named)
+        if name != "make_block_ptr":
+            self._check_fixed(name, list(header.parameters), len(args))
+        return value
+
+    def _check_fixed(self, name, parameters, count):
+        """Refuses what Triton has to know while it compiles, and does not.
+
+        For tl.arange(0, B) of an argument with tl.constexpr. It stops `b = B` before tl.arange(0, b), where b is a
+        number of the kernel's run.
+        """
+        positions, options = self.passed
+        owners = count - len(positions)
+        for position, is_fixed in enumerate(positions, start=owners):
+            # the last parameter takes all that follow, as sizes one by one
+            parameter = parameters[min(position, len(parameters) - 1)]
+            options = {**options, parameter: options.get(parameter, True) and is_fixed}
+        for parameter in sorted(FIXED & options.keys()):
+            if not options[parameter]:
+                raise uncompiled(
+                    f"{name}: {parameter} is no tl.constexpr and no number"
+                )
 
     def cast(self, value, dtype, fp_downcast_rounding=None, bitcast=False):
         """A cast: between floats it changes digits only; whatever makes an integer of a number is refused."""
@@ -218,6 +242,8 @@ class Language:
         holds = None
         with suppress(NotRead):
             holds = self.tiles.truth(condition)
+        if holds is False:
+            raise NotRead("a condition that is asserted, and never holds")
         if not holds:
             self.tiles.told[f"what line {self.tiles.memory.line} asserts"] = None
 

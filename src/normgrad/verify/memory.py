@@ -283,6 +283,8 @@ class Memory:
             raise NotRead(f"{name}: several lanes are written to one entry")
         if value.axes and not pointer.offset.axes:
             raise uncompiled(f"{name}: lanes are stored at an address that has none")
+        if len(value.axes) > len(pointer.offset.axes):
+            raise NotRead(f"{name}: a value of more axes than its address")
         if set(fit(pointer.offset.axes, value.axes)) - {"1"} != lanes:
             raise NotRead(f"{name}: a value of more lanes than its address")
         if value.pending:

@@ -17,7 +17,7 @@ One pattern is of tiles whose first index is no multiple of the block: they star
 
 from __future__ import annotations
 
-from sympy import Expr, Function, S, Symbol, cancel, expand, fraction
+from sympy import Add, Expr, Function, S, Symbol, cancel, expand, fraction
 
 from ..symbolic.symbols import M, N
 from .binding import PIDS, ROW_TILES, Launch, letter
@@ -40,11 +40,15 @@ def least(*integers: Expr) -> Expr:
 
 
 def exact(a: Expr, b: Expr) -> Expr | None:
-    """a / b where that is a polynomial with whole coefficients, else None."""
-    quotient = cancel(expand(a) / b)
-    if fraction(quotient)[1] != 1:
-        return None
-    return expand(quotient)
+    """a / b where that is a polynomial with whole coefficients, else None.
+
+    For (n * b) // b. It stops (2 * n + 1) // 2, which is n, and not n + 1/2.
+    """
+    quotient = expand(cancel(expand(a) / b))
+    for term in Add.make_args(quotient):
+        if not term.as_coeff_Mul()[0].is_Integer or fraction(term)[1] != 1:
+            return None
+    return quotient
 
 
 class Places:
@@ -85,6 +89,12 @@ class Places:
         a, b = expand(a), expand(b)
         if not b.is_positive:
             return FLOOR(a, b)
+        if b.is_Integer and a.is_nonnegative:
+            whole = sum(
+                (c // b) * power for power, c in a.as_coefficients_dict().items()
+            )
+            rest = expand(a - b * whole)
+            return expand(whole + (S.Zero if rest.is_Integer else FLOOR(rest, b)))
         if a in PIDS and b == self.launch.programs(PIDS.index(a)):
             return S.Zero
         quotient = exact(a, b)

@@ -94,6 +94,8 @@ class Sums:
 
         For a mean by its count. It stops a count that is 0 at the first turn.
         """
+        if value.inside == 0:
+            raise NotRead("a division by 0")
         if not held(value.inside):
             self.needs(value, DIVISOR)
         parts = [

@@ -86,6 +86,8 @@ class Walker:
 
     def read_AnnAssign(self, node, names):
         """name: annotation = value."""
+        if node.value is None and not isinstance(node.target, ast.Name):
+            raise NotRead("an annotation of what is no name, which Python evaluates")
         if runs(node.annotation):
             raise NotRead(f"{ast.unparse(node.annotation)}, an annotation that calls")
         if node.value is not None:

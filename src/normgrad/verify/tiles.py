@@ -283,9 +283,9 @@ class Tiles:
 
     def both(self, a, b):
         match a, b:
-            case True, _:
+            case True, bool() | Mask() | Condition():
                 return b
-            case _, True:
+            case bool() | Mask() | Condition(), True:
                 return a
             case Condition(), Condition():
                 holds = zip(a.holds, b.holds, strict=True)
@@ -312,6 +312,8 @@ class Tiles:
                 return self.sums.operate(operator, self.number(a), self.number(b))
             case _ if operator in INTEGERS:
                 return Index(expand(INTEGERS[operator](a.e, b.e)), axes)
+            case "FloorDiv" | "Mod" if b.e.is_zero:
+                raise NotRead("a division of integers by 0")
             case "FloorDiv":
                 return Index(self.places.floor(a.e, b.e), axes)
             case "Mod":
