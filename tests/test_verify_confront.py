@@ -86,42 +86,22 @@ def test_what_a_run_gave_is_said_with_the_place(monkeypatch):
 
 # Of an autograd Function.
 
-TORCH = """
-import torch
-
-
-class RMSNorm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, weight, eps):
-        ctx.save_for_backward(x, weight)
-        ctx.eps = eps
-        return x * (x.square().mean(1, keepdim=True) + eps).rsqrt() * weight
-
-    @staticmethod
-    def backward(ctx, dy):
-        x, weight = ctx.saved_tensors
-        rstd = (x.square().mean(1, keepdim=True) + ctx.eps).rsqrt()
-        wdy = dy * weight
-        dx = rstd * wdy - x * rstd**3 * (wdy * x).mean(1, keepdim=True)
-        return dx, (dy * x * rstd).sum(0), None
-"""
-
 
 @pytest.mark.parametrize("row", CHEATS["torch"])
 def test_an_autograd_function_that_is_not_what_was_read_is_not_proved(
     row, monkeypatch, torch
 ):
     text, _, words = row.partition(" -- ")
-    program = of_source(edited(TORCH, edits(text), "program"))["RMSNorm"]
-    believed(monkeypatch, of_source(TORCH)["RMSNorm"])
+    program = of_source(edited(right.RMS_FUNCTION, edits(text), "program"))["RMS"]
+    believed(monkeypatch, of_source(right.RMS_FUNCTION)["RMS"])
     for definitions in (RMS, None):
         refuted(verify_function(program, definitions), words)
 
 
 def test_an_autograd_function_whose_apply_is_another_is_not_proved(torch):
-    text = f"{TORCH}\n    @classmethod\n    def apply(cls, *arguments):\n"
+    text = f"{right.RMS_FUNCTION}\n    @classmethod\n    def apply(cls, *arguments):\n"
     text += "        return 2 * super().apply(*arguments)\n"
-    assert verify_function(of_source(text)["RMSNorm"], RMS).kind == NOT_READ
+    assert verify_function(of_source(text)["RMS"], RMS).kind == NOT_READ
 
 
 # Of loops.

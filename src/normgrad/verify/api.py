@@ -133,14 +133,14 @@ def _worse(flag, first, second):
 def _read(source: Source, kernel, launch, definitions, seconds, fill):
     """The verdict, if masked lanes without `other` hold `fill`; None where that decides."""
     reader = Kernel(source, launch, fill)
-    memory = reader.tiles.memory
+    tiles, memory = reader.tiles, reader.tiles.memory
     try:
         launch.check_strides(parameters(source.function(kernel))[0])
         reader.check_binding(kernel)
         with followed():
             held = reader.read(kernel)
         reader.check_binding(kernel)
-        names = _largest(reader.tiles.largest, definitions)
+        names = _largest(tiles.largest, definitions)
     except NotRead as reason:
         if isinstance(reason, Flag):
             raise
@@ -150,32 +150,32 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         return None
     verdicts = {name: refused(reason) for name, reason in memory.faults.items()}
     if "" in verdicts:
-        words = (*reader.tiles.assumed, *_promised(reader, launch), *ALWAYS)
+        words = (*tiles.assumed, *_promised(reader, launch), *ALWAYS)
         line = verdicts[""].line or reader.line or None
         return _sure(replace(verdicts[""], line=line, assumptions=words), reader)
     for name, stored in held.items():
         stored = stored.xreplace(names)
         bound = launch.arguments[name]
         verdict = compared(name, bound, stored, definitions, seconds)
-        verdicts[name] = _without_choice(verdict, stored, reader.tiles.unbound)
-    words = [words for words in reader.tiles.assumed if words.endswith(BEFORE)]
+        verdicts[name] = _without_choice(verdict, stored, tiles.unbound)
+    words = [words for words in tiles.assumed if words.endswith(BEFORE)]
     for axis, number in enumerate(launch.grid):
         if axis not in launch.axes:
             number = launch.number(axis)
             words.append(f"no other program of axis {axis} than {number} writes them")
     claims = [verdict.claim or name for name, verdict in verdicts.items()]
-    if reader.tiles.told:
-        claims.append(f"for {', '.join(reader.tiles.told)}")
+    if tiles.told:
+        claims.append(f"for {', '.join(tiles.told)}")
     words += reader.decorators.granted
     claims += [f"if {text}" for text in words]
-    assumptions = [*reader.tiles.assumed, *_promised(reader, launch), *ALWAYS]
+    assumptions = [*tiles.assumed, *_promised(reader, launch), *ALWAYS]
     if fill is not nan:
         lines = ", ".join(map(str, sorted(memory.filled)))
         assumptions.insert(0, f"{FILLED} (lines {lines}); Triton leaves it open")
         for name, verdict in verdicts.items():
             if verdict:
                 verdicts[name] = replace(verdict, kind=IF_ZERO)
-    claim, conditions = f"{kernel}: {', '.join(claims)}", reader.tiles.sums.conditions()
+    claim, conditions = f"{kernel}: {', '.join(claims)}", tiles.sums.conditions()
     try:
         with limited(seconds):
             verdict = concluded(
@@ -184,7 +184,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
                 assumptions,
                 conditions,
                 definitions,
-                reader.tiles.rests_on,
+                tiles.rests_on,
             )
     except OutOfPatience as reason:
         verdict = refused(reason)

@@ -146,10 +146,8 @@ def conditions_of(state: State, defs: Defs) -> list[Condition]:
     """
     relations = side_conditions(dict.fromkeys(map(readable, state.domain)), defs)
     if S.false in relations:
-        why = (
-            "it has a value for no input: it divides by 0, or takes a root of what is "
-        )
-        raise Wrong(f"{why}negative")
+        why = "it divides by 0, or takes a root of what is negative"
+        raise Wrong(f"it has a value for no input: {why}")
     conditions = list(map(Condition, relations))
     for a, b in state.kinks:
         e = readable(a - b)

@@ -63,6 +63,7 @@ from .syntax import (
     Returned,
     Walker,
     bound_arguments,
+    check_annotation,
     defaults_of,
     positional,
     runs,
@@ -109,8 +110,8 @@ class Named:
     name: str
 
 
-FUNCTION, ONCE, STATIC, QUIET = (
-    Named(name) for name in ("Function", "once_differentiable", "staticmethod", "quiet")
+FUNCTION, ONCE, STATIC, QUIET, ERRSTATE = map(
+    Named, ("Function", "once_differentiable", "staticmethod", "quiet", "errstate")
 )
 KNOWN: dict[str, Any] = {
     **MEMBERS,
@@ -119,7 +120,7 @@ KNOWN: dict[str, Any] = {
     "torch.autograd.function.once_differentiable": ONCE,
     "torch.no_grad": QUIET,
     "torch.enable_grad": QUIET,
-    "numpy.errstate": QUIET,
+    "numpy.errstate": ERRSTATE,
 }
 
 
@@ -227,14 +228,9 @@ def annotations_of(node: ast.FunctionDef) -> list[ast.expr]:
 
 
 def check_annotations(node: ast.FunctionDef, scope: Any) -> None:
-    """Refuse an annotation that calls a function, or names what has no value.
-
-    For a text whose functions have annotations. Without it `def f(x: patch()): ...` is proved, where patch puts another
-    function in the place of np.sqrt.
-    """
+    """Refuse annotations of a function that call, or name what has no value."""
     for annotation in annotations_of(node):
-        if runs(annotation):
-            raise NotRead(f"{ast.unparse(annotation)}, an annotation that calls")
+        check_annotation(annotation)
         check_names(annotation, scope)
 
 
@@ -485,9 +481,9 @@ class Reader(Walker):
             case _:
                 return False
         value = self.evaluate(called, scope)
-        plain = pairs.keys() <= ERRORS and {*pairs.values()} <= {"ignore", "warn"}
-        is_numpy = ast.unparse(called).endswith("errstate")
-        return value is QUIET and plain and bool(pairs) == is_numpy
+        if value is not ERRSTATE:
+            return value is QUIET and not pairs
+        return pairs.keys() <= ERRORS and {*pairs.values()} <= {"ignore", "warn"}
 
     # statements
 

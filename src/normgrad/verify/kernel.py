@@ -74,7 +74,7 @@ class Kernel(Walker):
 
     def __init__(self, source: Source, launch: Launch, fill: Expr = nan):
         super().__init__(Tiles(launch, fill))
-        self.tiles, self.source = self.values, source
+        self.tiles, self.launch, self.source = self.values, launch, source
         self.names = Names(self.tiles, source, self._of_module)
         self.language = Language(self.tiles)
         # the names in the function that is read which Triton knows while it compiles
@@ -126,12 +126,11 @@ class Kernel(Walker):
         """What a name stands for."""
         return self.names.value(node.id, local, self.source)
 
-    def value_IfExp(self, node, local):
-        """A choice of two values that Triton makes while it compiles."""
-        decided = self.tiles.truth(self.evaluate(node.test, local)) is not None
-        if decided and not self.is_fixed(node.test, local):
+    def chosen(self, truth, node, local):
+        """One of two values, by a test that Triton decides while it compiles."""
+        if not self.is_fixed(node.test, local):
             raise NotRead(f"a choice by {ast.unparse(node.test)}, {RUNTIME}")
-        return super().value_IfExp(node, local)
+        return super().chosen(truth, node, local)
 
     def either(self, test, node, local):
         """A choice by a dtype, of two values that are equal."""
@@ -176,7 +175,7 @@ class Kernel(Walker):
     def value_Call(self, node, local):
         """The value of a call."""
         name = getattr(node.func, "id", "")
-        if name not in local and name in self.tiles.launch.meanings:
+        if name not in local and name in self.launch.meanings:
             return self._meaning(name, *self.arguments(node, local))
         target = self.evaluate(node.func, local)
         if getattr(target, "bound", ()) and isinstance(node.func.value, ast.Name):
@@ -201,7 +200,7 @@ class Kernel(Walker):
         if not isinstance(value, Index) or moving & value.e.free_symbols:
             return
         numbers = [letter(name) for name in self.tiles.unbound]
-        for name in self.tiles.launch.arguments.keys() - self.tiles.constexprs:
+        for name in self.launch.arguments.keys() - self.tiles.constexprs:
             numbers.append(getattr(self.names.argument(name), "e", S.Zero))
         for e in sorted(numbers, key=str):
             if e.free_symbols & value.e.free_symbols:
@@ -235,7 +234,7 @@ class Kernel(Walker):
             raise uncompiled(f"{name} is called, which is no triton.jit function")
 
     def _meaning(self, name, args, named):
-        names, text = self.tiles.launch.meanings[name]
+        names, text = self.launch.meanings[name]
         if len(args) < len(names) or named:
             raise NotRead(f"{name}: its arguments do not fit what it is said to return")
         self.tiles.assumed[f"{name}({', '.join(names)}) is {text}"] = None
@@ -249,7 +248,7 @@ class Kernel(Walker):
         function = self.source.function(kernel)
         names, _ = parameters(function)
         for node in function.args.args:
-            text = self.tiles.launch.arguments.get(node.arg)
+            text = self.launch.arguments.get(node.arg)
             if not isinstance(text, str) or not isinstance(
                 self.names.argument(node.arg), Given
             ):
@@ -257,7 +256,7 @@ class Kernel(Walker):
             if not node.annotation or "constexpr" not in ast.unparse(node.annotation):
                 needs = f'needs T("{text}"), a number or a word for a size'
                 raise ValueError(f"{node.arg}: got the text {text!r}, {needs}")
-        for name, bound in self.tiles.launch.arguments.items():
+        for name, bound in self.launch.arguments.items():
             early = not self.line and name.isupper() and not isinstance(bound, T)
             if name not in {*names, *self.tiles.constants} and not early:
                 message = f"binding: got {name}, needs one of {', '.join(names)}"
@@ -272,9 +271,9 @@ class Kernel(Walker):
                 reason = NotRead(f"a decorator sets {name}, which is no argument")
                 reason.line = setting.line
                 raise reason
-            promised = self.tiles.launch.arguments.get(name)
+            promised = self.launch.arguments.get(name)
             value = self._set(setting)
-            if name not in self.tiles.launch.arguments:
+            if name not in self.launch.arguments:
                 seen = isinstance(value, bool | int | float | str | None)
                 differs = name in given and given[name] != value
                 given[name] = UNSEEN if differs or not seen else value
@@ -301,16 +300,16 @@ class Kernel(Walker):
         name, operator = compared_argument(setting)
         if isinstance(value, ast.Constant):
             return value.value
-        if operator is not None and name in self.tiles.launch.arguments:
-            absent = self.tiles.launch.arguments[name] is None
+        if operator is not None and name in self.launch.arguments:
+            absent = self.launch.arguments[name] is None
             return absent == isinstance(operator, ast.Is)
         if (
             name
             and operator is None
-            and isinstance(self.tiles.launch.arguments.get(name), bool)
+            and isinstance(self.launch.arguments.get(name), bool)
         ):
-            return self.tiles.launch.arguments[name]
-        columns = {name for name, e in self.tiles.launch.arguments.items() if e == N}
+            return self.launch.arguments[name]
+        columns = {name for name, e in self.launch.arguments.items() if e == N}
         whole = is_whole(setting.value, setting.others, columns)
         if whole and is_arithmetic(setting.value, self.source) and not setting.tuned:
             return WHOLE
@@ -326,11 +325,11 @@ class Kernel(Walker):
                 continue
             kind = NotRead if tuner.runs is None else Wrong
             for name in tuner.reset + tuner.restored:
-                if not isinstance(self.tiles.launch.arguments.get(name), T):
+                if not isinstance(self.launch.arguments.get(name), T):
                     reason = NotRead(f"autotune resets {name}, which is no pointer")
                     reason.line = tuner.line
                     raise reason
-            for name, bound in self.tiles.launch.arguments.items():
+            for name, bound in self.launch.arguments.items():
                 stores = self.tiles.memory.stores.get(name, ())
                 added = any(store.atomic for store in stores)
                 words = ""
@@ -353,7 +352,7 @@ class Kernel(Walker):
             reason.line = function.lineno
             raise reason
         names, defaults = parameters(function)
-        self.decorators = Decorators(self.source, kernel, self.tiles.launch.meanings)
+        self.decorators = Decorators(self.source, kernel, self.launch.meanings)
         given = self._settings(kernel, names)
         for node in function.args.args:
             if node.annotation and "constexpr" in ast.unparse(node.annotation):

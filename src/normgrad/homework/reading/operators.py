@@ -137,10 +137,10 @@ def _read(program, roles, library):
     if isinstance(program, str):
         text = as_functions(program)
         forward, backward = (text, "forward"), (text, "backward")
+        inputs = parameters_of(*forward)[0]
     else:
         forward, backward = program.forward, (program.backward, "")
-    parts = forward if isinstance(forward, tuple) else (forward,)
-    inputs = parameters_of(*parts)[0]
+        inputs = parameters_of(forward)[0]
     names = inputs + parameters_of(*backward)[0][1:]
     verdict = verify_function(
         backward[0],
