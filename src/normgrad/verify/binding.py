@@ -210,8 +210,8 @@ def resolved(binding: Mapping, definitions: Norm) -> tuple[dict, Norm]:
         letters = {str(letter) for letter in LETTERS.values() if e.has(letter)}
         if letters != set(bound.letters):
             got = f"{bound.name} has the index [{', '.join(sorted(letters))}]"
-            needs = f"[{', '.join(bound.letters)}]"
-            raise ValueError(f"{argument}: {got}, and is bound as {needs}")
+            index = f"[{', '.join(bound.letters)}]"
+            raise ValueError(f"{argument}: {got}, and is bound as {index}")
         if is_name:
             continue
         needs += definitions.where_defined(argument, e)

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from sympy import Abs
-
 from ...symbolic.symbols import M
 from ..arrays import (
     FLOOR,
@@ -18,7 +16,6 @@ from ..arrays import (
     NotRead,
     Scalar,
     arithmetic,
-    elementwise,
     indexed,
     is_integer,
     is_number,
@@ -30,6 +27,7 @@ from ..arrays import (
 from ..over_rows import Listed, Once, Rows
 from .elementary import functions
 from .numpy import item, itself, noted, rows_of
+from .numpy import of_row as of_entries
 from .signatures import each, table
 
 # the most turns of a loop over values
@@ -147,7 +145,7 @@ BUILTINS = table(
     {
         "float(x, /)": partial(of_number, itself),
         "int(x, /)": as_int,
-        "abs(x: floats, /)": partial(elementwise, Abs),
+        **each("(x: floats, /)", of_entries, functions("builtins")),
         "len(x, /)": length_of,
         "sum(iterable, start=0, /)": summed_up,
         "range(*ends)": counted,
