@@ -4,6 +4,8 @@ from tables import claims, lines, parts, value
 from verify_kernels import HEAD, KERNELS
 
 from normgrad.verify.__main__ import axes_of
+from normgrad.verify.package import HEAD as HEAD_NUMBER
+from normgrad.verify.package import HEADS
 
 ERROR = "error"  # the kind of a program that raises
 FORWARD = """
@@ -34,6 +36,21 @@ def kernel(X, W, Y, RMS, n, B: tl.constexpr):
     saved = tl.load(RMS + row)
     tl.store(Y + row * n + cols, x * w * FACTOR, mask=mask)
 """
+# The rows of all heads in one number; axis 1 of the grid goes over the heads, each with a weight of its own.
+OF_HEADS = """
+@triton.jit
+def kernel(x, y, w, m, n, h, eps, R: tl.constexpr, B: tl.constexpr):
+    head = tl.program_id(1)
+    rows = (tl.program_id(0) * R + tl.arange(0, R)) * h + head
+    cols = tl.arange(0, B)
+    mask = (rows < m)[:, None] & (cols < n)[None, :]
+    at = rows[:, None] * n + cols[None, :]
+    a = tl.load(x + at, mask=mask, other=0.0)
+    r = tl.rsqrt(tl.sum(a * a, axis=1) / n + eps)
+    g = tl.load(w + head * n + cols, mask=cols < n, other=0.0)
+    tl.store(y + at, a * r[:, None] * g[None, :], mask=mask)
+"""
+HEADS_ROWS = "stride=HEADS * N, start=HEAD * N"
 BINDING = 'y=Out("y", stride="s"), w=T("weight"), n=N, eps=eps'
 X = 'x=T("x", stride="s")'
 BASES = {
@@ -52,6 +69,16 @@ BASES = {
     name: (text, *value(f'dict({bound}), "rows", norm()'))
     for name, (text, bound) in BASES.items()
 }
+BASES["heads"] = (
+    OF_HEADS,
+    *value(
+        f'dict(x=T("x", {HEADS_ROWS}), y=Out("y", {HEADS_ROWS}), m=M * HEADS, h=HEADS, '
+        'w=T("weight", start=HEAD * N), n=N, eps=eps, R=ROWS, B=WHOLE), '
+        '("row tiles", (HEAD, HEADS)), norm()',
+        HEAD=HEAD_NUMBER,
+        HEADS=HEADS,
+    ),
+)
 BASES["atomic"] = KERNELS["atomic additions"]
 BASES["swept"] = KERNELS["a while loop"]
 BASES["tiles"] = KERNELS["every P-th tile of rows"]
