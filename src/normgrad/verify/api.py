@@ -10,7 +10,7 @@ from sympy import S, evaluate, nan
 
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
-from ..symbolic.symbols import M, N, i, j
+from ..symbolic.symbols import M, N, eps, i, j
 from .arrays import BEFORE
 from .binding import (
     Launch,
@@ -280,6 +280,8 @@ def _promised(reader, launch):
         if isinstance(kind, tuple):
             words += f" of {kind[1]}"
         yield f"axis {axis} of the grid: {words}"
-    yield "; ".join(f"{name} is {bound}" for name, bound in launch.arguments.items())
+    words = [f"{name} is {bound}" for name, bound in launch.arguments.items()]
+    words += [f"{n} > 0" for n, bound in launch.arguments.items() if bound == eps]
+    yield "; ".join(words)
     if reader.tiles.unbound:
         yield f"{', '.join(sorted(reader.tiles.unbound))}: any integers of at least 1"

@@ -99,6 +99,22 @@ class Condition:
             return ""
         return reason
 
+    def is_implied(self, definitions: Norm) -> bool:
+        """Whether it holds wherever the definitions have a value, so that a claim need not say it.
+
+        For the root of mean(x**2) - mean**2 + eps, which the definitions take of the mean of (x - mean)**2 plus eps.
+        It keeps "is not 0" in the claim of a layer that divides by the root of a sum of squares alone.
+        """
+        if self.kind == TAKEN:
+            return False
+        roots = _positive_roots(definitions)
+        for term in Mul.make_args(definitions.defs.unfold(self.relation.lhs)):
+            base = term.base if isinstance(term, Pow) else term
+            for part in Mul.make_args(nf(sqrt(base))):
+                if not is_positive(part) and part not in roots:
+                    return False
+        return True
+
     def _leaves_out_more_than_points(self, e, definitions):
         if not (isinstance(self.relation, Ne) or is_nonnegative(e)):
             return not _root_taken(e, definitions)
@@ -135,7 +151,11 @@ def concluded(
                 results[name] = verdict.unread(why)
                 break
     where = [*conditions, *map(Condition, definitions.needs)]
-    texts = [condition.text(definitions.defs) for condition in where]
+    texts = [
+        condition.text(definitions.defs)
+        for condition in where
+        if not condition.is_implied(definitions)
+    ]
     return whole(results, claim, assumptions, texts)
 
 
@@ -181,6 +201,16 @@ def _forms(definitions):
     """The outputs of definitions in normal form."""
     heads = definitions.outputs.values()
     return [nf(definitions.defs.unfold(head)) for head in heads]
+
+
+def _positive_roots(definitions):
+    """The roots of what is positive in the definitions, in normal form."""
+    roots = set()
+    for head in definitions.outputs.values():
+        for part in definitions.defs.unfold(head).atoms(Pow):
+            if not part.exp.is_Integer and is_positive(part.base):
+                roots |= nf(sqrt(part.base)).atoms(Root)
+    return roots
 
 
 def _root_taken(e, definitions):

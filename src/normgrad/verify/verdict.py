@@ -137,14 +137,16 @@ def whole(
 ) -> Verdict:
     """The verdict on a program: the worst of its outputs', with all of their assumptions.
 
-    Args:    claim, assumptions: of the program; where: the conditions of its claim, in words
+    Args:    claim, assumptions: of the program; where: the conditions of its claim, in words; one that is not proved
+             has none in its first line
     Raises:  ValueError where there is no output, of which nothing would be proved
     """
     if not outputs:
         raise ValueError("outputs: got none, needs at least one to be compared")
     worst = max(outputs.values(), key=lambda verdict: KINDS.index(verdict.kind))
     where = list(dict.fromkeys(where))
-    claim = ", ".join([claim, *[f"where {text}" for text in where]])
+    if worst.kind in (PROVED, IF_ZERO):
+        claim = ", ".join([claim, *[f"where {text}" for text in where]])
     words = [*assumptions, *where]
     for verdict in outputs.values():
         words += verdict.assumptions
