@@ -8,7 +8,7 @@ from homework_solutions import of_source
 from tables import blocks, claims, edits
 
 from normgrad.mistakes.edits import edited
-from normgrad.verify import PROGRAM, PROGRAM_COUNT, Out, T, eps, norm, verify
+from normgrad.verify import LIMIT, PROGRAM, PROGRAM_COUNT, Out, T, eps, norm, verify
 from normgrad.verify.verdict import NOT_READ, PROVED, REFUTED, WRONG
 
 NORMS = {"rms": norm(), "layer": norm(center=True, bias=True)}
@@ -133,6 +133,7 @@ def of_loops(text, definitions, outputs, said):
     function = of_source(text)["f"]
     binding = {}
     launched = {"eps": eps, "program": PROGRAM, "programs": PROGRAM_COUNT}
+    launched["most"] = LIMIT
     for name in signature(function).parameters:
         if name in launched:
             binding[name] = launched[name]
