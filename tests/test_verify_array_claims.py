@@ -129,7 +129,18 @@ def test_what_is_too_deep_is_not_read(body, words):
     assert verdict.kind == NOT_READ and f"{words} to be followed" in str(verdict)
 
 
-def of_loops(text, definitions, outputs, said):
+def test_a_number_that_is_taken_for_0_stands_in_the_claim():
+    edit = (
+        "y[i, j] = x[i, j] / np.sqrt(s / N + eps) * weight[j]",
+        ("y[i, j] = 3.0 if s > 0 else x[i, j] / np.sqrt(s / N + eps) * weight[j]"),
+    )
+    text = edited(LINES["loops"] + RIGHT["loops"], [edit], "loops")
+    assert of_loops(text, NORMS["rms"], OUTPUTS, {}).kind != PROVED
+    verdict = of_loops(text, NORMS["rms"], OUTPUTS, {}, zero=True)
+    assert verdict and "Sum(x[i, r]**2, (r, 1, N)) is 0 in every row" in verdict.claim
+
+
+def of_loops(text, definitions, outputs, said, **options):
     function = of_source(text)["f"]
     binding = {}
     launched = {"eps": eps, "program": PROGRAM, "programs": PROGRAM_COUNT}
@@ -143,4 +154,4 @@ def of_loops(text, definitions, outputs, said):
             binding[name] = T(said[name], "i")
         else:
             binding[name] = T(name)
-    return verify(function, binding, definitions)
+    return verify(function, binding, definitions, **options)

@@ -45,6 +45,36 @@ def test_a_builtin_that_is_another_is_not_read(monkeypatch):
         assert verdict.kind == NOT_READ and "sum" in verdict.why, other
 
 
+def zero(values):
+    return 0
+
+
+OTHER = object()
+total = sum
+
+
+def db_by_another_name(dy):
+    return total([row for row in dy])
+
+
+def db_or_twice(dy):
+    return dy.sum(0) if OTHER is None else 2 * dy.sum(0)
+
+
+def test_another_name_for_a_builtin_is_asked_for_its_object(monkeypatch):
+    assert verify(db_by_another_name, LAYER, outputs=("db",)).kind == PROVED
+    monkeypatch.setitem(globals(), "total", zero)
+    monkeypatch.setattr(builtins, "sum", zero)
+    verdict = verify(db_by_another_name, LAYER, outputs=("db",))
+    monkeypatch.undo()
+    assert verdict.kind == NOT_READ and "Python's own" in verdict.why
+
+
+def test_an_object_of_a_kind_that_is_not_read_is_no_none():
+    verdict = verify(db_or_twice, LAYER, outputs=("db",))
+    assert verdict.kind == NOT_READ and "object from outside" in verdict.why
+
+
 def test_a_module_s_own_name_shadows_a_builtin(monkeypatch):
     monkeypatch.setitem(globals(), "sum", max)
     assert verify(db_of_python, LAYER, outputs=("db",)).kind == NOT_READ
