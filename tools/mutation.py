@@ -88,7 +88,10 @@ TESTS = (
 )
 # Where guards stand, and the tests that must fail without them: {room: (files, files of tests)}, as patterns.
 ROOMS = {
-    "verify": ("verify/*.py verify/tables/*.py", "test_verify*.py test_memory.py test_kernel_proofs.py"),
+    "verify": (
+        "verify/*.py verify/tables/*.py",
+        "test_verify*.py test_memory.py test_kernel_proofs.py",
+    ),
     "symbolic": (
         "symbolic/*.py",
         "test_symbolic*.py test_prove.py test_parse_back.py test_formulas.py",
