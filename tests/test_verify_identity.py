@@ -3,6 +3,7 @@
 import builtins
 import functools
 import inspect
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -22,6 +23,15 @@ def db_of_python(dy):
     return sum([row for row in dy])
 
 
+class Mean:
+    """A mean that is called sum."""
+
+    __name__ = "sum"
+
+    def __call__(self, a, axis=None):
+        return a.mean(axis)
+
+
 def test_a_function_of_numpy_that_is_another_is_not_read(monkeypatch):
     assert verify(db_of_numpy, LAYER, outputs=("db",)).kind == PROVED
 
@@ -30,7 +40,8 @@ def test_a_function_of_numpy_that_is_another_is_not_read(monkeypatch):
 
     sum.__module__ = "numpy"
     sum._implementation = np.sum
-    for other in (np.mean, np.nansum, sum, functools.partial(np.sum), np.add):
+    others = np.mean, np.nansum, sum, functools.partial(np.sum), np.add, Mean()
+    for other in others:
         monkeypatch.setattr(np, "sum", other)
         verdict = verify(db_of_numpy, LAYER, outputs=("db",))
         assert verdict.kind == NOT_READ and "numpy.sum" in verdict.why, other
@@ -73,6 +84,13 @@ def test_another_name_for_a_builtin_is_asked_for_its_object(monkeypatch):
 def test_an_object_of_a_kind_that_is_not_read_is_no_none():
     verdict = verify(db_or_twice, LAYER, outputs=("db",))
     assert verdict.kind == NOT_READ and "object from outside" in verdict.why
+
+
+def test_a_function_with_builtins_of_its_own_is_not_read():
+    names = {"__builtins__": vars(builtins) | {"sum": max}}
+    other = FunctionType(db_of_python.__code__, names)
+    verdict = verify(other, LAYER, outputs=("db",))
+    assert verdict.kind == NOT_READ and "other builtins" in verdict.why
 
 
 def test_a_module_s_own_name_shadows_a_builtin(monkeypatch):
@@ -137,6 +155,31 @@ def test_a_class_whose_apply_is_another_is_not_read(torch):
         assert verdict.kind == NOT_READ and "apply" in verdict.why
 
 
+def test_a_class_whose_apply_its_metaclass_changes_is_not_read(torch):
+    class Meta(type(torch.autograd.Function)):
+        def __getattribute__(cls, name):
+            if name == "apply":
+                return lambda *args: args[0]
+            return super().__getattribute__(name)
+
+    verdict = verify(Meta("LayerNorm", (layer(),), {}), LAYER)
+    assert verdict.kind == NOT_READ and "the metaclass of LayerNorm" in verdict.why
+
+
+def test_the_apply_of_all_functions_is_torch_s_own(torch, monkeypatch):
+    kind, apply = layer(), classmethod(lambda cls, *args: args[0])
+    monkeypatch.setattr(torch.autograd.Function, "apply", apply)
+    verdict = verify(kind, LAYER)
+    monkeypatch.undo()
+    assert verdict.kind == NOT_READ and "which is not torch's own" in verdict.why
+
+
+def test_a_forward_that_gets_the_class_is_not_read(torch):
+    for wrapped in (classmethod, lambda function: function):
+        verdict = verify(layer(forward=wrapped(layer().forward)), LAYER)
+        assert verdict.kind == NOT_READ and "no static method" in verdict.why
+
+
 def test_what_once_differentiable_calls_is_read_and_not_what_is_written_on_it(torch):
     right = layer()
 
@@ -156,9 +199,10 @@ def test_a_tensor_whose_methods_are_others_is_not_read(torch, monkeypatch):
         ("rsqrt", lambda self: self),
     ):
         monkeypatch.setattr(torch.Tensor, name, other)
-        kind = verify(layer(), LAYER).kind
+        verdict = verify(layer(), LAYER)
         monkeypatch.undo()
-        assert kind == NOT_READ, name
+        assert verdict.kind == NOT_READ, name
+        assert f"torch.Tensor.{name}, which is not torch's own" in verdict.why
 
 
 TEXTS = """
