@@ -54,3 +54,15 @@ def test_a_number_that_is_taken_for_0_stands_in_the_claim():
     assert verify(*program).kind == "refuted"
     verdict = verify(*program, zero=True)
     assert verdict and ", where Sum(x[i, r]**2, (r, 1, N)) is 0 in" in verdict.claim
+
+
+def test_what_a_helper_is_said_to_return_stands_among_the_assumptions():
+    helpers = {"rounded(value, dtype)": "value"}
+    for call, words in (
+        ("rounded(a * r * g, 1)", "rounded(value, dtype) is value"),
+        ("rounded(a * r * g)", "rounded: its arguments do not fit"),
+        ("rounded(a * r * g, dtype=1)", "rounded: its arguments do not fit"),
+    ):
+        program = edited_base("forward", [("a * r * g", call)], {})
+        verdict = verify(*program, helpers=helpers)
+        assert bool(verdict) == ("fit" not in words) and words in str(verdict), call
