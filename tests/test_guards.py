@@ -50,3 +50,13 @@ def test_each_row_with_a_reason_is_of_a_guard_that_stands():
     rows = mutation.reasons_of_guards()
     assert rows.keys() <= standing
     assert all(rows.values())
+
+
+def test_two_functions_of_one_line_keep_their_own_code():
+    text, names = "pair = (lambda: 1, lambda: 2)\n", {}
+    file = "verify/pair.py"
+    path = str(mutation.path_of(file))
+    exec(compile(text, path, "exec"), names)
+    changed = mutation.compiled(file, text.replace("2", "3"))
+    mutation.give_code(file, text, changed, {path: names["pair"]})
+    assert [function() for function in names["pair"]] == [1, 3]

@@ -428,15 +428,16 @@ def replace_functions(file, old, new, functions):
 
 def give_code(file, old, after, functions):
     """Give the live functions of a file, whose text was `old`, other code."""
-    keys = {
-        (code.co_qualname, code.co_firstlineno): key
-        for key, code in compiled(file, old).items()
-    }
+    keys = {place_of(code): key for key, code in compiled(file, old).items()}
     for function in functions[str(path_of(file))]:
         code = function.__code__
         # a function within an `if` that is never taken is no longer compiled
-        key = keys[code.co_qualname, code.co_firstlineno]
-        function.__code__ = after.get(key, code)
+        function.__code__ = after.get(keys[place_of(code)], code)
+
+
+def place_of(code):
+    """Where a function's code stands, which is another place for each of several lambdas on one line."""
+    return code.co_qualname, *code.co_positions()
 
 
 def import_changed(file, text):
