@@ -66,3 +66,12 @@ def test_what_a_helper_is_said_to_return_stands_among_the_assumptions():
         program = edited_base("forward", [("a * r * g", call)], {})
         verdict = verify(*program, helpers=helpers)
         assert bool(verdict) == ("fit" not in words) and words in str(verdict), call
+
+
+def test_what_a_decorator_s_helper_is_said_to_return_stands_in_the_claim():
+    block = "{'B': lambda a: triton.next_power_of_2(a['n'])}"
+    edit = "@triton.jit", "@triton.heuristics(blocks())\n@triton.jit"
+    program = edited_base("forward", [edit], {})
+    assert verify(*program).kind == "not read"
+    verdict = verify(*program, helpers={"blocks": block})
+    assert verdict and f"if blocks() is {block}" in verdict.claim
