@@ -21,13 +21,15 @@ from .decorators import (
     is_whole,
 )
 from .language import Language
-from .names import UNSEEN, Function, Given, Names, Unbound
+from .names import UNSEEN, Function, Given, Names, Unbound, at_run_time
 from .source import Source, is_jit
 from .sums import has_marker, marker_of
 from .syntax import Walker, bound_arguments, defaults_of, has_marks, positional
+from .tables.dtypes import ANY, replaced, spelled
 from .tiles import Tiles
 from .values import (
     LANES,
+    UNCOMPILED,
     Dtype,
     Index,
     Limit,
@@ -50,6 +52,7 @@ SPEED = {
 }
 RANGES = ("builtins.range", "triton.language.range", "triton.language.static_range")
 LONGEST = 64
+VALUES = Index | Number | Mask | Pointer
 # calls whose value Triton knows where it knows their arguments
 FIXED = ("constexpr", "cdiv", "min", "max", "len", "isinstance", "next_power_of_2")
 RUNTIME = (
@@ -134,14 +137,31 @@ class Kernel(Walker):
 
     def either(self, test, node, local):
         """A choice by a dtype, of two values that are equal."""
-        values = [self.evaluate(part, local) for part in (node.body, node.orelse)]
+        ways = node.body, node.orelse
+        values = [self._of_a_dtype(self.evaluate, way, local) for way in ways]
         if values[0] == values[1]:
-            return values[0]
+            return of_either(*values)
         if all(isinstance(v, Number) and v.inside.is_Rational for v in values):
             least = min(value.inside for value in values)
             if least >= 2**60:
                 return Limit(least)
         raise NotRead("a value that depends on a dtype")
+
+    @staticmethod
+    def _of_a_dtype(read, way, local):
+        """What is read on one way of a branch on a dtype.
+
+        For `if x.dtype == tl.float32:` above a function. It accuses no kernel of a line that is compiled for some
+        dtypes alone.
+        """
+        try:
+            return read(way, local)
+        except Wrong as wrong:
+            if not str(wrong).startswith(UNCOMPILED):
+                raise
+            reason = NotRead(f"on one way of a branch on a dtype: {wrong}")
+            reason.line = wrong.line
+            raise reason from None
 
     def value_BoolOp(self, node, local):
         """`and` and `or`, which stop at the first value that decides."""
@@ -238,8 +258,9 @@ class Kernel(Walker):
         if len(args) < len(names) or named:
             raise NotRead(f"{name}: its arguments do not fit what it is said to return")
         self.tiles.assumed[f"{name}({', '.join(names)}) is {text}"] = None
-        local = dict(zip(names, args, strict=False))
-        return self.evaluate(ast.parse(text, mode="eval").body, local)
+        local = {n: of_any_dtype(value) for n, value in zip(names, args, strict=False)}
+        value = self.evaluate(ast.parse(text, mode="eval").body, local)
+        return of_any_dtype(value)
 
     # the kernel
 
@@ -360,6 +381,9 @@ class Kernel(Walker):
         local = {
             name: self.names.argument(name, defaults.get(name), given) for name in names
         }
+        for name in names:
+            if name not in self.tiles.constexprs:
+                local[name] = at_run_time(local[name])
         for node in function.args.args:
             check_annotation(node, local[node.arg])
         self.fixed = set(self.tiles.constexprs)
@@ -424,10 +448,13 @@ class Kernel(Walker):
         """name: tl.constexpr = value."""
         if node.value is None:
             raise NotRead("a name without a value")
-        fixed = self.is_fixed(node.value, local)
+        fixed = "constexpr" in ast.unparse(node.annotation)
+        fixed = fixed and self.is_fixed(node.value, local)
+        value = self.evaluate(node.value, local) if fixed else None
         super().read_AnnAssign(node, local)
-        if fixed and "constexpr" in ast.unparse(node.annotation):
+        if fixed:
             self.fixed.add(node.target.id)
+            local[node.target.id] = value
 
     def read_Assign(self, node, local):
         """name = value."""
@@ -436,8 +463,10 @@ class Kernel(Walker):
         super().read_Assign(node, local)
 
     def assign(self, target, value, local):
-        """Give a name its value, which Triton no longer knows while it compiles."""
+        """Give a name its value, which Triton no longer knows while it compiles, and which has a dtype."""
         self.fixed.discard(getattr(target, "id", ""))
+        if isinstance(value, Index | Number):
+            value = replace(value, dtype=replaced(value.dtype))
         super().assign(target, value, local)
 
     def read_AugAssign(self, node, local):
@@ -453,7 +482,7 @@ class Kernel(Walker):
         """
         test = self.evaluate(node.test, local)
         if self.tiles.varies(test) and not node.orelse:
-            return self._guarded(node.body, test, local)
+            return self._guarded(node, node.body, test, local)
         decided = self.tiles.truth(test)
         if decided is None:
             return self._either(node, local)
@@ -462,7 +491,9 @@ class Kernel(Walker):
         ways = [node.orelse, node.body]
         if self._unnamed(ways[0], local) != self._unnamed(ways[1], local):
             self._check_other(ways[not decided], node.test, local)
-        return self._guarded(ways[decided], Mask(frozenset()), local)
+        return self._guarded(node, ways[decided], Mask(frozenset()), local)
+
+    read_Rest = read_If
 
     def _check_other(self, body, test, local):
         """Refuses the other way of a branch, unless it leaves all names what they are, by assignments without calls."""
@@ -470,7 +501,7 @@ class Kernel(Walker):
         calls = any(isinstance(part, ast.Call) for part in parts_of(body))
         if all(isinstance(n, ast.Assign | ast.AugAssign) for n in body) and not calls:
             self.execute(body, after)
-            if kinds_of(after) == kinds_of(local):
+            if all(is_kept(local.get(name), after[name]) for name in after):
                 return
         raise NotRead(f"a branch on {ast.unparse(test)}, {RUNTIME}")
 
@@ -491,16 +522,16 @@ class Kernel(Walker):
         before = sum(map(len, stores.values()))
         self.inner += 1
         for way, body in zip(ways, (node.body, node.orelse), strict=True):
-            self.execute(body, way)
+            self._of_a_dtype(self.execute, body, way)
         self.inner -= 1
         if sum(map(len, stores.values())) != before:
             raise NotRead("a store that depends on a dtype")
         local.clear()
         for name in ways[0].keys() & ways[1].keys():
             if ways[0][name] == ways[1][name]:
-                local[name] = ways[0][name]
+                local[name] = of_either(ways[0][name], ways[1][name])
 
-    def _guarded(self, body, mask, local):
+    def _guarded(self, node, body, mask, local):
         """`if row < M:` for an index that the launch does not decide: its stores are masked by it."""
         before, after = dict(local), dict(local)
         self.tiles.memory.guards.append(mask.below)
@@ -513,11 +544,15 @@ class Kernel(Walker):
                 del local[name]
             elif after[name] is not value:
                 del local[name]
+                if not isinstance(node, Rest):
+                    check_kept(name, value, after[name])
                 both = [after[name], value]
                 if not all(isinstance(v, Number) and v.complete for v in both):
                     continue
-                if kind_of(after[name]) == kind_of(value):
-                    local[name] = self.tiles.where(mask, *both)
+                if is_kept(value, after[name]):
+                    merged = self.tiles.where(mask, *both)
+                    dtype = value.dtype & after[name].dtype
+                    local[name] = replace(merged, dtype=dtype)
 
     def read_Break(self, node, local):
         """A jump out of a loop, which Triton compiles nowhere."""
@@ -556,7 +591,9 @@ class Kernel(Walker):
         has no z after the loop.
         """
         for name in names & set(local):
-            if kind_of(before.get(name)) != kind_of(local[name]):
+            if name in before:
+                check_kept(name, before[name], local[name])
+            if not is_kept(before.get(name), local[name]):
                 del local[name]
 
     def _bounds(self, parts, local):
@@ -580,7 +617,9 @@ class Kernel(Walker):
             raise NotRead("a while loop whose end or step changes")
         bounds = self._bounds(parts, local)
         del local[counter]
+        before = dict(local)
         self.loop(body, counter, bounds, local)
+        self._compare(before, assigned(body), local)
 
     def loop(self, body, counter, bounds, local):
         """Runs a loop's body, once for any turn, or turn by turn where the text says how many."""
@@ -602,6 +641,7 @@ class Kernel(Walker):
         )
         self.tiles.places.loops[turn] = (low, high, step)
         before, after = dict(local), self._carried(body, names, turn, local)
+        before.pop(counter, None)
         local[counter] = Index(expand(low + turn * step))
         line = self.line
         self.tiles.places.active.append(turn)
@@ -698,6 +738,7 @@ class Kernel(Walker):
         carried = {}
         for name in sorted(names & set(local)):
             value, start = local.pop(name), before.get(name)
+            check_kept(name, start, value)
             if name in after:
                 if isinstance(value, Index) and turns.is_nonnegative:
                     moved = value.e.xreplace({turn: turns - 1})
@@ -708,15 +749,21 @@ class Kernel(Walker):
             both = isinstance(start, Number) and isinstance(value, Number)
             if not both or not has_marker(value):
                 continue
-            if start.integer != value.integer:
-                raise NotRead(f"{name} is an integer, and a number after a turn")
-            if value.bits == 64 != start.bits:
-                raise NotRead(f"{name} is a float64 after a turn, and not before")
+            if value.axes == start.axes and not is_kept(start, value):
+                kinds = spelled(start.dtype), spelled(value.dtype)
+                raise NotRead(f"{name} is {kinds[0]}, and {kinds[1]} after a turn")
             carried[name] = start, value, marker_of(name, turn)
-        local |= self.tiles.sums.running.left(carried, turn, turns)
+        left = self.tiles.sums.running.left(carried, turn, turns)
+        for name, value in left.items():
+            start, end, _ = carried[name]
+            local[name] = replace(value, dtype=start.dtype & end.dtype)
 
 
 NEGATED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
+
+
+class Rest(ast.If):
+    """What follows `if condition: return`, as a branch: Triton compiles it outside of one."""
 
 
 def guarded_rest(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -731,7 +778,7 @@ def guarded_rest(body: list[ast.stmt]) -> list[ast.stmt]:
                 test = ast.UnaryOp(ast.Not(), test)
             case _:
                 continue
-        guard = ast.If(test, guarded_rest(body[position + 1 :]), [])
+        guard = Rest(test, guarded_rest(body[position + 1 :]), [])
         return [*body[:position], ast.copy_location(guard, node)]
     return body
 
@@ -786,16 +833,43 @@ def names_in(node: ast.AST) -> set[str]:
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
-def kind_of(value: object) -> tuple:
-    """What has to be the same of a value before and after a branch or a loop that runs."""
-    bits = getattr(value, "bits", 0)
-    integer = getattr(value, "integer", False)
-    return type(value), getattr(value, "axes", ()), integer, bits == 64
+def is_kept(before: object, after: object) -> bool:
+    """Whether a branch or a loop that runs leaves the kind of a value, for dtypes with which Triton compiles it."""
+    if type(before) is not type(after):
+        return False
+    if not isinstance(before, VALUES):
+        return True
+    same = before.dtype <= after.dtype or len(after.dtype) > 1
+    return before.axes == after.axes and same
 
 
-def kinds_of(local: dict) -> dict[str, tuple]:
-    """{name: the kind of what it holds}."""
-    return {name: kind_of(value) for name, value in local.items()}
+def check_kept(name: str, before: object, after: object) -> None:
+    """Refuse a value whose dtype or number of axes a branch or a loop that runs changes, whatever the tensors' dtypes.
+
+    For an accumulator of float32. It stops one of float16 to which each turn adds float32, and a number that becomes a
+    tile, even where it is not used afterwards.
+    """
+    if not isinstance(before, VALUES) or not isinstance(after, VALUES):
+        return
+    where = "after a branch or a turn of a loop"
+    if not before.dtype & after.dtype:
+        kinds = spelled(before.dtype), spelled(after.dtype)
+        raise uncompiled(f"{name} is {kinds[0]}, and {kinds[1]} {where}")
+    if len(before.axes) != len(after.axes):
+        counts = len(before.axes), len(after.axes)
+        raise uncompiled(f"{name} has {counts[0]} axes, and {counts[1]} {where}")
+
+
+def of_either(one: object, other: object) -> object:
+    """One of two equal values, which a dtype chooses."""
+    if isinstance(one, Index | Number):
+        return replace(one, dtype=one.dtype | other.dtype)
+    return one
+
+
+def of_any_dtype(value: object) -> object:
+    """The value, of whose dtype nothing is known."""
+    return replace(value, dtype=ANY) if isinstance(value, Number) else value
 
 
 def parts_of(body: list[ast.stmt]):

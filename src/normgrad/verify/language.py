@@ -24,6 +24,20 @@ from ..symbolic.symbols import M, N, i, j
 from .conditions import BRANCH, COMPARED, TAKEN
 from .places import least
 from .source import OTHERS
+from .tables.dtypes import (
+    ANY,
+    BOOLEANS,
+    FLOATS,
+    INTEGERS,
+    LARGER,
+    LARGEST,
+    LONG,
+    SUMMED,
+    narrower,
+    replaced,
+    results,
+    spelled,
+)
 from .tables.elementary import DIVISOR, functions
 from .tiles import Tiles
 from .values import (
@@ -31,7 +45,6 @@ from .values import (
     LANES,
     ROW,
     Condition,
-    Dtype,
     Flag,
     Index,
     Mask,
@@ -40,7 +53,6 @@ from .values import (
     Pointer,
     Qualified,
     apply,
-    bits_of,
     fit,
     merged,
     plain,
@@ -132,17 +144,18 @@ class Language:
             self.tiles.assumed[f"{path} is what triton.language calls {name}"] = None
         if home in HOMES and not has_function(home, name):
             raise NotRead(f"{path}: this function is not read, or Triton has none")
-        row = FUNCTIONS.get(name)
+        self.home = home.rpartition(".")[2]
+        row = functions(self.home).get(name, FUNCTIONS.get(name))
         if row:
             if named or len(args) != 1:
                 raise NotRead(f"{name}: its arguments are not read")
-            value = self.tiles.number(args[0])
-            if not row.whole and (value.integer or value.bits == 16):
-                kind = "an integer" if value.integer else "16 bits"
-                raise NotRead(f"{name} of {kind}, which Triton refuses; cast it")
+            value = self._tensor(args[0])
+            dtype = value.dtype
+            if home in HOMES:
+                dtype = self._taken(name, dtype, row.takes)
             if row.needs:
                 self.tiles.sums.needs(value, row.needs)
-            return apply(row.f, value)
+            return replace(apply(row.f, value), dtype=dtype)
         if name not in READ:
             raise NotRead(f"{path}: this function is not read")
         method = getattr(self, name)
@@ -155,6 +168,19 @@ class Language:
         if name != "make_block_ptr":
             self._check_fixed(name, list(header.parameters), len(args))
         return value
+
+    def _tensor(self, value) -> Number:
+        """A number as a function of Triton's takes it: one of the text has a dtype then."""
+        number = self.tiles.number(value)
+        return replace(number, dtype=replaced(number.dtype))
+
+    @staticmethod
+    def _taken(name, dtype, takes) -> frozenset:
+        """Which dtypes a function's argument may have; refuses it where the function takes none of them."""
+        if not dtype & takes:
+            needs = f"needs {spelled(takes)}; cast it"
+            raise uncompiled(f"{name} of {spelled(dtype)}, {needs}")
+        return dtype & takes
 
     def _check_fixed(self, name, parameters, count):
         """Refuses what Triton has to know while it compiles, and does not.
@@ -178,35 +204,44 @@ class Language:
         """A cast: between floats it changes digits only; whatever makes an integer of a number is refused."""
         if bitcast is not False:
             raise NotRead("a bitcast")
-        self._check_words(ROUNDINGS, fp_downcast_rounding)
-        match dtype, value:
-            case Dtype("float", bits), _:
-                number = self.tiles.number(value)
-                is_float = isinstance(value, Number) and not value.integer
-                if fp_downcast_rounding and not is_float:
-                    raise uncompiled("fp_downcast_rounding in a cast of no float")
-                if fp_downcast_rounding and bits > 16:
-                    why = "which Triton takes in a cast to fewer bits alone"
-                    raise NotRead(f"fp_downcast_rounding, {why}; leave it out")
-                return replace(number, integer=False, bits=bits)
-            case _, _ if fp_downcast_rounding:
-                raise NotRead("fp_downcast_rounding in a cast to what is no float")
-            case (Dtype("integer"), Index()) | (Dtype("boolean"), Mask()):
+        names = getattr(dtype, "names", ANY)
+        if fp_downcast_rounding:
+            self._check_rounding(fp_downcast_rounding, replaced(value.dtype), names)
+        match value:
+            case _ if names <= FLOATS:
+                return replace(self.tiles.number(value), dtype=names)
+            case Mask() if names == BOOLEANS:
                 return value
-            case Dtype("integer"), Mask():
-                self.tiles.integers = True
-                return replace(self.tiles.number(value), integer=True)
+            case Index() if names <= INTEGERS - BOOLEANS:
+                return replace(value, dtype=names)
+            case Mask() if names <= INTEGERS:
+                return replace(self.tiles.number(value), dtype=names)
         raise NotRead("a cast to what is no dtype of the same kind")
+
+    @staticmethod
+    def _check_rounding(word, before, after):
+        """Refuses a way of rounding in a cast that is not to a floating-point number of fewer bits.
+
+        For `r.to(tl.float16, fp_downcast_rounding="rtz")`. It stops one from float16 to bfloat16.
+        """
+        casts = narrower(before, after)
+        known = word in ROUNDINGS
+        why = f"fp_downcast_rounding={word!r} in a cast of {spelled(before)} to "
+        why += f"{spelled(after)}, needs fewer bits and {' or '.join(ROUNDINGS)}"
+        if not any(fewer is None or fewer and known for fewer in casts):
+            raise uncompiled(why)
+        if not known or not all(casts):
+            raise NotRead(f"{why}; leave it out")
 
     def number(self, value):
         """float(value)."""
         words = {"nan": nan, "-inf": -oo}
         if value in words:
-            return plain(words[value])
+            return plain(words[value], dtype=frozenset({"float"}))
         number = self.tiles.number(value)
         if not number.inside.is_Rational:
             raise NotRead("float(...) of what is no number in the text; cast it")
-        return number
+        return replace(number, dtype=frozenset({"float"}))
 
     def constexpr(self, value):
         """What a constexpr holds."""
@@ -292,13 +327,19 @@ class Language:
             if x.axes or y.axes:
                 raise NotRead("a minimum of integers in lanes")
             return Index(least(x.e, y.e))
-        return apply(Min, self.tiles.number(x), self.tiles.number(y))
+        return self._compared(Min, x, y)
 
     def maximum(self, x, y):
         """The larger of two numbers."""
         if isinstance(x, Index) and isinstance(y, Index):
             raise NotRead("a maximum of integers")
-        return apply(Max, self.tiles.number(x), self.tiles.number(y))
+        return self._compared(Max, x, y)
+
+    def _compared(self, function, x, y):
+        """The smaller or larger of two numbers."""
+        x, y = self._tensor(x), self._tensor(y)
+        names = [replaced(value.dtype, LARGER) for value in (x, y)]
+        return replace(apply(function, x, y), dtype=results(*names))
 
     def _axis(self, size) -> str:
         """The axis that a length of a tile belongs to."""
@@ -325,28 +366,28 @@ class Language:
             raise NotRead("a range of lanes that does not start at 0")
         return Index(LANES.get(axis, S.Zero), (axis,))
 
-    def _floats(self, dtype) -> None:
-        """Refuses a dtype of anything but floating-point numbers."""
-        if dtype != Dtype("float"):
+    @staticmethod
+    def _names(dtype, *kinds) -> frozenset:
+        """What a dtype may be; refuses one that is not known to be of floating point, or of other kinds."""
+        names = getattr(dtype, "names", ANY)
+        if not any(names <= kind for kind in (FLOATS, *kinds)):
             raise NotRead("a tile whose dtype is not known to be of floating point")
+        return names
 
     def zeros(self, shape, dtype):
         """A tile of zeros; one of integers counts."""
         self._check_shape(shape)
-        integer = dtype == Dtype("integer")
-        if not integer:
-            self._floats(dtype)
-        self.tiles.integers |= integer
-        return replace(plain(0, self._axes(shape)), integer=integer, bits=dtype.bits)
+        names = self._names(dtype, INTEGERS - BOOLEANS)
+        return plain(0, self._axes(shape), names)
 
     def full(self, shape, value, dtype):
         """A tile of one number."""
         self._check_shape(shape)
-        self._floats(dtype)
+        names = self._names(dtype)
         number = self.tiles.number(value)
         if number.axes:
             raise NotRead("a tile filled with a tile")
-        return replace(number, axes=self._axes(shape), integer=False, bits=dtype.bits)
+        return replace(number, axes=self._axes(shape), dtype=names)
 
     @staticmethod
     def _check_shape(shape):
@@ -358,7 +399,7 @@ class Language:
         """A tile of zeros."""
         if not isinstance(input, Number):
             raise NotRead("zeros like what is no tile of numbers")
-        return plain(0, input.axes)
+        return plain(0, input.axes, input.dtype)
 
     def where(self, condition, x, y):
         """x where the condition holds, else y.
@@ -370,10 +411,15 @@ class Language:
             raise Flag(self.tiles.flag(condition))
         if isinstance(condition, bool):
             chosen = x if condition else y
-            return replace(chosen, axes=fit(x.axes, y.axes), bits=0)
+            dtype = results(x.dtype, y.dtype)
+            return replace(chosen, axes=fit(x.axes, y.axes), dtype=dtype)
         x, y = self.tiles.number(x), self.tiles.number(y)
         if isinstance(condition, Mask):
             return self.tiles.where(condition, x, y)
+        return replace(self._chosen(condition, x, y), dtype=results(x.dtype, y.dtype))
+
+    def _chosen(self, condition, x, y):
+        """x where a condition on values holds, else y."""
         if not isinstance(condition, Condition):
             raise NotRead("a choice by what is no mask")
         if (condition.a, condition.b) == (x, y):
@@ -399,7 +445,7 @@ class Language:
         axes = fit(fit(x.axes, y.axes), condition.axes)
         parts = zip(chosen.parts, sure, strict=True)
         parts = tuple(part if holds else nan for part, holds in parts)
-        return Number(parts, axes, merged(x, y), bits=bits_of(x, y))
+        return Number(parts, axes, merged(x, y))
 
     def _by_step(self, a, b, x, y):
         """x where a > b, and y where a < b: the claim says where they differ."""
@@ -442,10 +488,8 @@ class Language:
 
     def sum(self, input, axis=None, keep_dims=False, dtype=None):
         """The sum over an axis of a tile, or over all of them."""
-        if dtype is not None:
-            self._floats(dtype)
         if isinstance(input, Joined):
-            parts = [self.sum(part, axis, keep_dims) for part in input.parts]
+            parts = [self.sum(part, axis, keep_dims, dtype) for part in input.parts]
             return Joined(tuple(parts))
         if not isinstance(input, Number) or not isinstance(keep_dims, bool):
             raise NotRead("a sum of what is no tile of numbers")
@@ -464,7 +508,10 @@ class Language:
         if not keep_dims:
             axes = [a for position, a in enumerate(axes) if position not in positions]
         value = self.tiles.sums.settled(replace(value, axes=tuple(axes)))
-        return replace(value, bits=bits_of(input))
+        names = replaced(input.dtype, SUMMED)
+        if dtype is not None:
+            names = self._names(dtype)
+        return replace(value, dtype=names)
 
     def max(self, input, axis):
         """The largest of each row: a tensor of its own, which the definitions have to name."""
@@ -486,7 +533,8 @@ class Language:
         e = name[row.symbol]
         past = input.parts[ROW] if input.parts[ROW].is_number else nan
         places = frozenset({row})
-        return Number((e, e, past, past), input.axes[:-1], places)
+        dtype = replaced(input.dtype, LARGEST)
+        return Number((e, e, past, past), input.axes[:-1], places, dtype=dtype)
 
     def join(self, a, b):
         """Two tiles of one shape side by side."""
@@ -503,17 +551,24 @@ class Language:
 
     def fma(self, x, y, z):
         """x * y + z."""
+        x, y, z = map(self._tensor, (x, y, z))
         return self.tiles.operate("Add", self.tiles.operate("Mult", x, y), z)
 
     def fdiv(self, x, y, ieee_rounding=False):
-        """x / y."""
-        if any(isinstance(e, Index) or getattr(e, "integer", False) for e in (x, y)):
-            raise NotRead("a division function of an integer; cast it, or write /")
-        return self.tiles.sums.operate(
-            "Div", self.tiles.number(x), self.tiles.number(y)
-        )
+        """x / y, of one dtype."""
+        return self._quotient("fdiv", x, y, FLOATS)
 
-    div_rn = fdiv
+    def div_rn(self, x, y):
+        """x / y, rounded to nearest."""
+        takes = LONG if self.home == "libdevice" else frozenset({"float32"})
+        return self._quotient("div_rn", x, y, takes)
+
+    def _quotient(self, name, x, y, takes):
+        x, y = self._tensor(x), self._tensor(y)
+        if x.integer or y.integer:
+            raise NotRead("a division function of an integer; cast it, or write /")
+        dtype = self._taken(f"{name} by {spelled(y.dtype)}", x.dtype, takes & y.dtype)
+        return replace(self.tiles.sums.operate("Div", x, y), dtype=dtype)
 
     def load(
         self,
@@ -604,8 +659,10 @@ class Language:
 
     def _keep(self, pointer, value, mask, boundary_check=(), atomic=False):
         """Stores a value, which rests on the conditions of all operations so far."""
-        mask = self._mask(pointer, mask, boundary_check)
-        self.tiles.memory.store(pointer, self.tiles.number(value), mask, atomic)
+        mask, value = self._mask(pointer, mask, boundary_check), self._tensor(value)
+        if pointer.edges:
+            self._taken("a store by a block pointer", value.dtype, FLOATS)
+        self.tiles.memory.store(pointer, value, mask, atomic)
         self.tiles.rests_on[pointer.name] = len(self.tiles.sums.domain)
 
     def atomic_add(self, pointer, val, mask=None, sem=None, scope=None):

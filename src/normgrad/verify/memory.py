@@ -12,6 +12,7 @@ from ..symbolic.symbols import M, N, i, j
 from .binding import AXES, PIDS, Launch, Out, T
 from .definitions import LETTERS
 from .places import FLOOR, LEAST, Places, least
+from .tables.dtypes import FLOATS
 from .values import (
     Mask,
     NotRead,
@@ -218,7 +219,7 @@ class Memory:
         else:
             corner = parts[1] if column.past else parts[2]
         axes = pointer.offset.axes
-        return Number((*parts, corner), axes, frozenset(places))
+        return Number((*parts, corner), axes, frozenset(places), dtype=FLOATS)
 
     def _stored(self, name, access):
         """What this program has stored in that entry, None where it has stored nothing in the tensor.

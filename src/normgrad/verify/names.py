@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sympy import S, sympify
 
 from .binding import CHUNK, COLUMNS, FLOAT, PROGRAM_COUNT, ROWS, TAKEN, WHOLE, T, letter
 from .source import Source
+from .tables.dtypes import FLOATS, SIZES
 from .tiles import Tiles
 from .values import Dtype, Index, NotRead, Number, Pointer, Qualified, plain, uncompiled
 
@@ -48,6 +49,18 @@ class Given:
     guessed: bool = False
 
 
+def at_run_time(value):
+    """What an argument without tl.constexpr holds: no number of the text, as Triton gives it a dtype."""
+    match value:
+        case Given(value=inner):
+            return replace(value, value=at_run_time(inner))
+        case Index():
+            return replace(value, dtype=SIZES)
+        case Number():
+            return replace(value, dtype=frozenset({"float32"}))
+    return value
+
+
 class Names:
     """The names of one launch.
 
@@ -83,7 +96,7 @@ class Names:
         if isinstance(bound, T):
             return Pointer(name, Index(S.Zero))
         if bound is FLOAT:
-            return Dtype("float")
+            return Dtype(FLOATS)
         if bound is PROGRAM_COUNT:
             return Index(self.tiles.launch.programs(0))
         if any(bound is word for word in (WHOLE, COLUMNS, ROWS, CHUNK)):

@@ -17,6 +17,7 @@ from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, i, j
 from .conditions import NEEDED, TAKEN, Condition
 from .places import LEAST, Places
+from .tables.dtypes import results
 from .tables.elementary import DIVISOR, NONNEGATIVE, POSITIVE
 from .values import (
     COLUMN,
@@ -26,7 +27,6 @@ from .values import (
     Number,
     Pending,
     Unknown,
-    bits_of,
     fit,
     incomplete,
     known,
@@ -55,10 +55,11 @@ class Sums:
     def operate(self, operator: str, a: Number, b: Number) -> Number:
         """a + b, a - b, a * b or a / b, lane by lane."""
         try:
-            return self._operate(operator, a, b)
+            value = self._operate(operator, a, b)
         except NotRead:
             named = [self.running.named(n, self.places.active) for n in (a, b)]
-            return self._operate(operator, *named)
+            value = self._operate(operator, *named)
+        return replace(value, dtype=results(a.dtype, b.dtype, operator))
 
     def _operate(self, operator, a, b):
         function = {
@@ -85,9 +86,7 @@ class Sums:
         parts = []
         for x, y in zip(a.parts, b.parts, strict=True):
             parts.append(nan if nan in (x, y) else known(function(x, y)))
-        integer = a.integer and b.integer and operator != "Div"
-        places, bits = merged(a, b), bits_of(a, b)
-        return Number(tuple(parts), axes, places, pending, share, integer, bits)
+        return Number(tuple(parts), axes, merged(a, b), pending, share)
 
     def _divisor(self, value):
         """A divisor, which is not known in lanes where what a loop carries may be 0.

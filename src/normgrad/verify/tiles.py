@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from operator import add, mul, sub
 
-from sympy import Expr, Indexed, Integer, S, expand, nan, sympify
+from sympy import Expr, Indexed, Integer, Rational, S, expand, nan, sympify
 
 from ..symbolic.signs import is_positive
 from .binding import PIDS, Launch
 from .memory import Memory
 from .places import Places
 from .sums import Sums
+from .tables.dtypes import BOOLEANS, FLOATS, INTEGERS, PYTHON, results
 from .values import (
     COLUMN,
     CORNER,
@@ -29,7 +30,6 @@ from .values import (
     Qualified,
     Undecided,
     apply,
-    bits_of,
     check_bits,
     fit,
     incomplete,
@@ -39,11 +39,9 @@ from .values import (
     uncompiled,
 )
 
-INTEGERS = {"Add": add, "Sub": sub, "Mult": mul}
-SIZES = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
-DTYPES = {name: Dtype("float", bits) for name, bits in SIZES.items()}
-DTYPES |= {"int32": Dtype("integer"), "int64": Dtype("integer")}
-DTYPES |= {"int1": Dtype("boolean")}
+ARITHMETIC = {"Add": add, "Sub": sub, "Mult": mul}
+DTYPES = "float16 bfloat16 float32 float64 int32 int64 int1".split()
+TINY = Rational(2) ** -126  # of float32, which Triton makes of numbers from it on
 
 
 class Tiles:
@@ -68,7 +66,6 @@ class Tiles:
         self.constants: set[str] = set()
         # the axes of the grid whose program's number is asked for
         self.asked: set[int] = set()
-        self.integers = False  # whether there is a tile of integers
         # {output: how many operations its value rests on}
         self.rests_on: dict[str, int] = {}
         self.largest: dict[Indexed, Expr] = {}
@@ -76,12 +73,16 @@ class Tiles:
     @staticmethod
     def integer(value: int) -> Index:
         """An integer as it is written."""
-        return Index(Integer(value))
+        written = {"int"} if abs(value) < 2**31 else INTEGERS
+        return Index(Integer(value), dtype=frozenset(written))
 
     @staticmethod
     def real(e: Expr) -> Number:
         """A floating-point number as it is written."""
-        return plain(e)
+        written = (
+            {"float"} if not e or TINY <= abs(e) <= 1 / TINY else {"float", "float64"}
+        )
+        return plain(e, dtype=frozenset(written))
 
     # conditions of the claim
 
@@ -110,7 +111,7 @@ class Tiles:
         """An attribute: of a library, or of a value."""
         match value, name:
             case Qualified(path="triton.language"), _ if name in DTYPES:
-                return DTYPES[name]
+                return Dtype(frozenset({name}))
             case Qualified(path=path), _:
                 return Qualified(f"{path}.{name}")
             case _, "to" | "cast":
@@ -118,15 +119,11 @@ class Tiles:
             case Index() | Number(), "value":
                 return value
             case Pointer(), "dtype" | "type":
-                return Dtype("pointer")
-            case (Dtype(kind="pointer"), "element_ty"):
-                return Dtype("float")
-            case Number(), "dtype":
-                return Dtype("" if self.integers else "float")
-            case Index(), "dtype":
-                return Dtype("integer")
-            case Mask(), "dtype":
-                return Dtype("boolean")
+                return Dtype(value.dtype)
+            case Dtype(names=Pointer.dtype), "element_ty":
+                return Dtype(FLOATS)
+            case Number() | Index() | Mask(), "dtype":
+                return Dtype(value.dtype)
             case Number() | Index(), "shape":
                 return tuple(Index(self.places.lanes[axis]) for axis in value.axes)
         raise NotRead(f"the attribute {name} is not read")
@@ -248,14 +245,15 @@ class Tiles:
             case Number():
                 return value
             case Mask():
-                return self.where(value, plain(1), plain(0))
-            case Index(e=e):
+                value = self.where(value, plain(1), plain(0))
+                return replace(value, dtype=BOOLEANS)
+            case Index(e=e, dtype=dtype):
                 counted = self.sums.running.counted(e)
                 moving = {*self.places.loops, *PIDS, *LANES.values()}
                 if {*value.axes} - {"1"} or moving & counted.inside.free_symbols:
                     raise NotRead("an index is used as a floating-point number")
                 self.lean(e)
-                return replace(counted, integer=True)
+                return replace(counted, dtype=dtype)
         raise NotRead("what is no number is used as one")
 
     def operate(self, operator: str, a, b):
@@ -299,31 +297,34 @@ class Tiles:
     def _power(self, a, b):
         constant = isinstance(a, Number) and a.inside.is_Rational and not a.axes
         if constant and isinstance(b, Index) and b.e.is_Integer:
-            return plain(power(a.inside, b.e))
+            if not a.dtype & PYTHON.keys():
+                raise uncompiled("Triton has no ** of tensors; write x * x")
+            return plain(power(a.inside, b.e), dtype=a.dtype)
         for value in (a, b):
             if isinstance(value, Number) and (value.axes or value.places):
                 raise uncompiled("Triton has no ** of tensors; write x * x")
         raise NotRead("a power of what is no number in the text")
 
     def _integers(self, operator, a, b):
-        axes = fit(a.axes, b.axes)
+        axes, dtype = fit(a.axes, b.axes), results(a.dtype, b.dtype, operator)
         match operator:
             case "Div":
                 return self.sums.operate(operator, self.number(a), self.number(b))
-            case _ if operator in INTEGERS:
-                return Index(expand(INTEGERS[operator](a.e, b.e)), axes)
+            case _ if operator in ARITHMETIC:
+                return Index(expand(ARITHMETIC[operator](a.e, b.e)), axes, dtype)
             case "FloorDiv" | "Mod" if b.e.is_zero:
                 raise NotRead("a division of integers by 0")
             case "FloorDiv":
-                return Index(self.places.floor(a.e, b.e), axes)
+                return Index(self.places.floor(a.e, b.e), axes, dtype)
             case "Mod":
-                return Index(expand(a.e - b.e * self.places.floor(a.e, b.e)), axes)
+                e = expand(a.e - b.e * self.places.floor(a.e, b.e))
+                return Index(e, axes, dtype)
             case "Pow" if {*PIDS, *LANES.values()} & (
                 a.e.free_symbols | b.e.free_symbols
             ):
                 raise uncompiled("Triton has no ** of tensors; write x * x")
             case "Pow" if b.e.is_Integer and b.e >= 0 and a.e.is_Integer:
-                return Index(power(a.e, b.e), axes)
+                return Index(power(a.e, b.e), axes, dtype)
         raise NotRead(f"the operation {operator} of integers")
 
     def whole_number(self, value) -> int:
@@ -383,9 +384,7 @@ class Tiles:
         if "R" in leaves_out:
             parts[ROW], parts[CORNER] = b.parts[ROW], b.parts[CORNER]
         axes = fit(fit(a.axes, b.axes), mask.axes)
-        integer = a.integer and b.integer
-        bits = bits_of(a, b)
-        return Number(tuple(parts), axes, places, integer=integer, bits=bits)
+        return Number(tuple(parts), axes, places, dtype=results(a.dtype, b.dtype))
 
     def check_constexpr(self, e, words):
         """Refuses an argument without tl.constexpr where Triton needs its value to compile."""
@@ -403,4 +402,4 @@ class Tiles:
 
     def negative(self, value):
         """The value with the other sign."""
-        return self.operate("Sub", Index(S.Zero), value)
+        return self.operate("Sub", self.integer(0), value)

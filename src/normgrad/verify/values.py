@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 from sympy import Expr, Rational, Symbol, nan, oo, sympify, zoo
 
+from .tables.dtypes import ANY, BOOLEANS, INTEGERS, SIZES
+
 INSIDE, COLUMN, ROW, CORNER = range(4)
 LANES = {
     "R": Symbol("row_lane", integer=True, nonnegative=True),
@@ -83,10 +85,14 @@ class Pending:
 
 @dataclass(frozen=True)
 class Index:
-    """An integer; e: a polynomial in lanes, turns, programs, sizes and strides; axes: of "R", "C" and "1"."""
+    """An integer; e: a polynomial in lanes, turns, programs, sizes and strides; axes: of "R", "C" and "1".
+
+    dtype: what it may be, as a Number's
+    """
 
     e: Expr
     axes: tuple = ()
+    dtype: frozenset = field(default=SIZES, compare=False)
 
 
 @dataclass(frozen=True)
@@ -96,8 +102,7 @@ class Number:
     Args:  parts: inside, past the columns, past the rows, past both; axes: as Index
            places: those that it depends on, one for each axis
            pending: sums that are not complete; share: axes of the grid over whose programs it is yet to be summed
-           integer: whether it is an integer to Triton, which a loop may not turn into a floating-point number
-           bits: of its dtype where the text casts it to one, 0 where it is not known
+           dtype: what it may be, in the names of tables/dtypes.py; all of floating point where a tensor's is loaded
     """
 
     parts: tuple
@@ -105,8 +110,7 @@ class Number:
     places: frozenset = frozenset()
     pending: tuple = ()
     share: frozenset = frozenset()
-    integer: bool = field(default=False, compare=False)
-    bits: int = field(default=0, compare=False)
+    dtype: frozenset = field(default=ANY, compare=False)
 
     @property
     def inside(self) -> Expr:
@@ -116,6 +120,11 @@ class Number:
     def place(self, axis: str) -> Place | None:
         """The place that it depends on along an axis."""
         return next((p for p in self.places if p.axis == axis), None)
+
+    @property
+    def integer(self) -> bool:
+        """Whether it is an integer to Triton."""
+        return self.dtype <= INTEGERS
 
     @property
     def complete(self) -> bool:
@@ -129,6 +138,7 @@ class Mask:
 
     below: frozenset
     axes: tuple = ()
+    dtype = BOOLEANS
 
 
 @dataclass(frozen=True)
@@ -152,6 +162,7 @@ class Condition:
     b: Number | None = None
     zero: Number | None = None
     limited: bool = False
+    dtype = BOOLEANS
 
 
 @dataclass(frozen=True)
@@ -162,14 +173,19 @@ class Pointer:
     offset: Index
     edges: tuple = ()
     strides: tuple = ()
+    dtype = frozenset({"pointer"})
+
+    @property
+    def axes(self) -> tuple:
+        """Those of the offset."""
+        return self.offset.axes
 
 
 @dataclass(frozen=True)
 class Dtype:
-    """A dtype; kind: "float", "integer" or "boolean", and "" where it is not known; bits: of a float, as a Number's."""
+    """A dtype; names: what it may be, as a Number's, or a pointer."""
 
-    kind: str
-    bits: int = field(default=0, compare=False)
+    names: frozenset
 
 
 @dataclass(frozen=True)
@@ -215,9 +231,9 @@ def power(base: Expr, exponent: Expr) -> Expr:
     return base**exponent
 
 
-def plain(e, axes=()) -> Number:
+def plain(e, axes=(), dtype=ANY) -> Number:
     """A number that is the same in every lane."""
-    return Number((sympify(e),) * 4, axes)
+    return Number((sympify(e),) * 4, axes, dtype=dtype)
 
 
 def fit(first: tuple, second: tuple) -> tuple:
@@ -250,11 +266,6 @@ def merged(*values: Number) -> frozenset:
     return places
 
 
-def bits_of(*values: Number) -> int:
-    """The bits of what numbers make together: 64 of what has 64, else not known."""
-    return 64 if any(value.bits == 64 for value in values) else 0
-
-
 def known(part: Expr) -> Expr:
     """The part, or nan where it has no value."""
     return nan if part.has(nan, zoo, oo) else part
@@ -271,7 +282,7 @@ def incomplete(*values: Number) -> NotRead:
 
 
 def apply(function: Callable[..., Expr], *values: Number) -> Number:
-    """A function of numbers, lane by lane."""
+    """A function of numbers, lane by lane, whose dtype is not known."""
     if not all(value.complete for value in values):
         raise incomplete(*values)
     axes: tuple = ()
@@ -280,8 +291,7 @@ def apply(function: Callable[..., Expr], *values: Number) -> Number:
     parts = []
     for arguments in zip(*[value.parts for value in values], strict=True):
         parts.append(nan if nan in arguments else known(sympify(function(*arguments))))
-    bits = bits_of(*values)
-    return Number(tuple(parts), axes, merged(*values), bits=bits)
+    return Number(tuple(parts), axes, merged(*values))
 
 
 def unfollowed(reason: Exception) -> str:

@@ -25,8 +25,8 @@ OFFERED = (
     *(f"normgrad.verify.{name}" for name in (
         "api array_values arrays binding conditions confront decorators definitions difference front functions "
         "genuine interpreter kernel language loops memory names over_rows places point programs "
-        "python_source source sums syntax tables tables.elementary tables.libraries tables.numpy tables.python "
-        "tables.signatures tables.torch text tiles values verdict welford".split()
+        "python_source source sums syntax tables tables.dtypes tables.elementary tables.libraries tables.numpy "
+        "tables.python tables.signatures tables.torch text tiles values verdict welford".split()
     )),
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in "claim folding names reasons typed verbs verdict".split()),

@@ -11,6 +11,7 @@ from sympy.core.relational import Relational
 
 from ...symbolic.elementary import sigmoid
 from ..values import power
+from .dtypes import FLOATS, INTEGERS, LONG
 
 # what an argument must be to 0
 DIVISOR, POSITIVE, NONNEGATIVE = Ne, Gt, Ge
@@ -22,12 +23,14 @@ class Elementary:
 
     Args:  f: in SymPy; names: {a name: its homes, which are those of `functions`}
            needs: what must hold of the argument; whole: whether an integer stays one
+           takes: the dtypes that Triton has it for
     """
 
     f: Callable[[Expr], Expr]
     names: dict[str, str]
     needs: type[Relational] | None = None
     whole: bool = False
+    takes: frozenset[str] = LONG
 
 
 ROWS = (
@@ -35,9 +38,15 @@ ROWS = (
         lambda a: a**S.Half,
         {
             "sqrt": "numpy torch python language math libdevice texts",
-            "sqrt_rn": "language math libdevice",
+            "sqrt_rn": "libdevice",
         },
         NONNEGATIVE,
+    ),
+    Elementary(
+        lambda a: a**S.Half,
+        {"sqrt_rn": "language math"},
+        NONNEGATIVE,
+        takes=frozenset({"float32"}),
     ),
     Elementary(
         lambda a: a**-S.Half,
@@ -58,12 +67,19 @@ ROWS = (
     Elementary(
         Abs,
         {
-            "abs": "numpy torch builtins language math libdevice",
+            "abs": "numpy torch builtins language math",
             "absolute": "numpy torch",
             "fabs": "helpers",
             "Abs": "texts",
         },
         whole=True,
+        takes=FLOATS | INTEGERS,
+    ),
+    Elementary(
+        Abs,
+        {"abs": "libdevice"},
+        whole=True,
+        takes=LONG | {"int32", "int64"},
     ),
     Elementary(lambda a: a**2, {"square": "numpy torch"}, whole=True),
     Elementary(lambda a: a**-1, {"reciprocal": "numpy torch"}, DIVISOR, True),
