@@ -48,6 +48,14 @@ def test_a_binding_that_is_no_mapping_is_named():
         verify(edited_base("forward", [], {})[0], None, "rows", norm())
 
 
+def test_what_a_helper_returns_may_be_of_any_dtype():
+    zero = "tl.exp(cast((a - a).to(tl.float16), tl.float32))"
+    program = edited_base(
+        "forward", [("a * r * g, mask", f"a * r * g * {zero}, mask")], {}
+    )
+    assert verify(*program, helpers={"cast(value, DTYPE)": "value"})
+
+
 def test_a_number_that_is_taken_for_0_stands_in_the_claim():
     edit = "a * r * g, mask", "tl.where(tl.sum(a * a) == 0, a * r * g, 1.0), mask"
     program = edited_base("forward", [edit], {})

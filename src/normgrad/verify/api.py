@@ -164,6 +164,8 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
             number = launch.number(axis)
             words.append(f"no other program of axis {axis} than {number} writes them")
     claims = [verdict.claim or name for name, verdict in verdicts.items()]
+    if tiles.narrow:
+        claims.append(f"with sums in {', '.join(tiles.narrow)}")
     if tiles.told:
         claims.append(f"for {', '.join(tiles.told)}")
     words += reader.decorators.granted

@@ -574,14 +574,15 @@ class Kernel(Walker):
         start = [ast.Constant(0)] * (len(args) == 1)
         step = [ast.Constant(1)] * (len(args) < 3)
         bounds = self._bounds([*start, *args, *step], local)
-        if called.path.endswith("static_range"):
+        is_static = called.path.endswith("static_range")
+        if is_static:
             self.tiles.check_constexpr(sum(bounds), "a bound of static_range")
             if not all(self.is_fixed(part, local) for part in args):
                 raise uncompiled("a bound of static_range that is no tl.constexpr")
             self.fixed.add(counter)
         before = dict(local)
-        self.loop(body, counter, bounds, local)
-        if not called.path.endswith("static_range"):
+        self.loop(body, counter, bounds, local, is_static)
+        if not is_static:
             self._compare(before, assigned(body), local)
 
     def _compare(self, before, names, local):
@@ -621,8 +622,11 @@ class Kernel(Walker):
         self.loop(body, counter, bounds, local)
         self._compare(before, assigned(body), local)
 
-    def loop(self, body, counter, bounds, local):
-        """Runs a loop's body, once for any turn, or turn by turn where the text says how many."""
+    def loop(self, body, counter, bounds, local, is_static=False):
+        """Runs a loop's body, once for any turn, or turn by turn where the text says how many.
+
+        Args:  is_static: whether Triton compiles each turn by itself
+        """
         low, high, step = map(expand, bounds)
         body = self._live(body, assigned(body) | {counter}, local)
         names = assigned(body)
@@ -653,7 +657,11 @@ class Kernel(Walker):
             if local.get(name) != value:
                 raise NotRead(f"{name} does not move by the same step in each turn")
         self.tiles.places.active.pop()
-        self._leave(before, names | {counter}, after, turn, turns, local)
+        for name in before.keys() & names & local.keys():
+            if not is_static:
+                check_kept(name, before[name], local[name])
+        lines = {node.id: node.lineno for node in parts_of(body) if is_stored(node)}
+        self._leave(before, {**lines, counter: line}, after, turn, turns, local)
 
     def _live(self, body, names, local):
         """A loop's statements without the branches that flags from outside it rule out."""
@@ -733,12 +741,11 @@ class Kernel(Walker):
                 return step if steady or isinstance(step, tuple) else None
         return None
 
-    def _leave(self, before, names, after, turn, turns, local):
+    def _leave(self, before, lines, after, turn, turns, local):
         """What the names hold after all turns; those that hold the last turn's value have none."""
         carried = {}
-        for name in sorted(names & set(local)):
+        for name in sorted(lines.keys() & local):
             value, start = local.pop(name), before.get(name)
-            check_kept(name, start, value)
             if name in after:
                 if isinstance(value, Index) and turns.is_nonnegative:
                     moved = value.e.xreplace({turn: turns - 1})
@@ -756,7 +763,9 @@ class Kernel(Walker):
         left = self.tiles.sums.running.left(carried, turn, turns)
         for name, value in left.items():
             start, end, _ = carried[name]
-            local[name] = replace(value, dtype=start.dtype & end.dtype)
+            dtype = start.dtype & end.dtype
+            self.tiles.keep_sum(dtype, lines[name])
+            local[name] = replace(value, dtype=dtype)
 
 
 NEGATED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}
@@ -839,8 +848,9 @@ def is_kept(before: object, after: object) -> bool:
         return False
     if not isinstance(before, VALUES):
         return True
-    same = before.dtype <= after.dtype or len(after.dtype) > 1
-    return before.axes == after.axes and same
+    both = before.dtype & after.dtype
+    same = before.dtype <= after.dtype or both and len(after.dtype) > 1
+    return before.axes == after.axes and bool(same)
 
 
 def check_kept(name: str, before: object, after: object) -> None:
@@ -880,8 +890,13 @@ def parts_of(body: list[ast.stmt]):
 def stored(body: list[ast.stmt]):
     """The names that statements assign, as often as they do."""
     for part in parts_of(body):
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+        if is_stored(part):
             yield part.id
+
+
+def is_stored(node: ast.AST) -> bool:
+    """Whether a node is a name that is assigned."""
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def assigned(body: list[ast.stmt]) -> set[str]:

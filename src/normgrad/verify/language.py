@@ -511,6 +511,8 @@ class Language:
         names = replaced(input.dtype, SUMMED)
         if dtype is not None:
             names = self._names(dtype)
+        if set(input.axes) - {"1"} - set(value.axes):
+            self.tiles.keep_sum(names, self.tiles.memory.line)
         return replace(value, dtype=names)
 
     def max(self, input, axis):

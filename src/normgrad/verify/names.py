@@ -11,7 +11,7 @@ from sympy import S, sympify
 
 from .binding import CHUNK, COLUMNS, FLOAT, PROGRAM_COUNT, ROWS, TAKEN, WHOLE, T, letter
 from .source import Source
-from .tables.dtypes import FLOATS, SIZES
+from .tables.dtypes import FLOATS, PYTHON, SIZES
 from .tiles import Tiles
 from .values import Dtype, Index, NotRead, Number, Pointer, Qualified, plain, uncompiled
 
@@ -107,7 +107,7 @@ class Names:
         if isinstance(bound, float):
             return Given(self.evaluate(ast.Constant(bound), self.source), words)
         e = sympify(bound)
-        value = Index(e) if e.is_integer else plain(e)
+        value = Index(e) if e.is_integer else plain(e, dtype=frozenset(PYTHON))
         return Given(value, words) if e.is_number else value
 
     def _taken(self, value):

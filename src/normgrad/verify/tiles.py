@@ -12,7 +12,15 @@ from .binding import PIDS, Launch
 from .memory import Memory
 from .places import Places
 from .sums import Sums
-from .tables.dtypes import BOOLEANS, FLOATS, INTEGERS, PYTHON, results
+from .tables.dtypes import (
+    BOOLEANS,
+    FLOATS,
+    INTEGERS,
+    NARROW,
+    PYTHON,
+    results,
+    spelled,
+)
 from .values import (
     COLUMN,
     CORNER,
@@ -61,6 +69,8 @@ class Tiles:
         # what the claim is for, as "HAS_BIAS=True"; what of it the binding does not say
         self.told: dict[str, None] = {}
         self.guessed: dict[str, None] = {}
+        # sums of less than float32, as "float16 (line 9)"
+        self.narrow: dict[str, None] = {}
         # arguments with tl.constexpr; constants of the module that the binding gives a value
         self.constexprs: set[str] = set()
         self.constants: set[str] = set()
@@ -106,6 +116,11 @@ class Tiles:
         for name in sorted(self._unbound_in(e)):
             self.told[f"{name} of at least 1"] = None
             self.guessed[f"{name} of at least 1"] = None
+
+    def keep_sum(self, dtype: frozenset, line: int) -> None:
+        """Keeps that a sum is accumulated below float32, where that is so whatever the tensors' dtypes."""
+        if dtype <= NARROW:
+            self.narrow[f"{spelled(dtype)} (line {line})"] = None
 
     def attribute(self, value, name):
         """An attribute: of a library, or of a value."""

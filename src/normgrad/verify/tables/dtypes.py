@@ -12,7 +12,8 @@ from functools import cache
 HALVES = frozenset({"float16", "bfloat16"})
 FLOAT8 = frozenset("float8e5 float8e5b16 float8e4nv float8e4b8 float8e4b15".split())
 LONG = frozenset({"float32", "float64"})
-FLOATS = FLOAT8 | HALVES | LONG
+NARROW = FLOAT8 | HALVES
+FLOATS = NARROW | LONG
 BITS = dict.fromkeys(FLOAT8, 8) | dict.fromkeys(HALVES, 16)
 BITS |= {"float32": 32, "float64": 64, "int1": 1}
 for bits in (8, 16, 32, 64):
@@ -27,7 +28,7 @@ SIZES = frozenset({"int", "int32", "int64", "uint64"})
 # {a dtype: that of its sum}, {a dtype: that of the largest of a tile}, {a dtype: that of the larger of two}
 SUMMED = {name: "int32" for name in ("int8", "int16")}
 SUMMED |= {name: "uint32" for name in ("int1", "uint8", "uint16")}
-LARGEST = dict.fromkeys(FLOAT8 | HALVES, "float32") | dict.fromkeys(SUMMED, "int32")
+LARGEST = dict.fromkeys(NARROW, "float32") | dict.fromkeys(SUMMED, "int32")
 LARGER = {"bfloat16": "float32"}
 # {an integer's dtype: that of a quotient by /}
 DIVIDED = dict.fromkeys(INTEGERS, "float32") | {"int": "float"}
@@ -84,6 +85,8 @@ def replaced(names: frozenset, table: Mapping[str, str] = PYTHON) -> frozenset:
 
 def spelled(names: frozenset) -> str:
     """The names in words."""
+    if names <= PYTHON.keys():
+        return "a tl.constexpr"
     if len(names) > 1 and names <= INTEGERS:
         return "an integer"
     if names >= FLOATS:
