@@ -25,7 +25,7 @@ from .names import UNSEEN, Function, Given, Names, Unbound, at_run_time
 from .source import Source, is_jit
 from .sums import has_marker, marker_of
 from .syntax import Walker, bound_arguments, defaults_of, has_marks, positional
-from .tables.dtypes import ANY, replaced, spelled
+from .tables.dtypes import ANY, spelled
 from .tiles import Tiles
 from .values import (
     LANES,
@@ -466,7 +466,7 @@ class Kernel(Walker):
         """Give a name its value, which Triton no longer knows while it compiles, and which has a dtype."""
         self.fixed.discard(getattr(target, "id", ""))
         if isinstance(value, Index | Number):
-            value = replace(value, dtype=replaced(value.dtype))
+            value = self.tiles.named(value)
         super().assign(target, value, local)
 
     def read_AugAssign(self, node, local):

@@ -32,7 +32,6 @@ from .tables.dtypes import (
     LARGER,
     LARGEST,
     LONG,
-    SUMMED,
     narrower,
     replaced,
     results,
@@ -153,6 +152,9 @@ class Language:
             dtype = value.dtype
             if home in HOMES:
                 dtype = self._taken(name, dtype, row.takes)
+            elif not dtype & row.takes:
+                why = "which Triton's does not take; cast it"
+                raise NotRead(f"{path} of {spelled(dtype)}, {why}")
             if row.needs:
                 self.tiles.sums.needs(value, row.needs)
             return replace(apply(row.f, value), dtype=dtype)
@@ -171,8 +173,7 @@ class Language:
 
     def _tensor(self, value) -> Number:
         """A number as a function of Triton's takes it: one of the text has a dtype then."""
-        number = self.tiles.number(value)
-        return replace(number, dtype=replaced(number.dtype))
+        return self.tiles.named(self.tiles.number(value))
 
     @staticmethod
     def _taken(name, dtype, takes) -> frozenset:
@@ -508,7 +509,7 @@ class Language:
         if not keep_dims:
             axes = [a for position, a in enumerate(axes) if position not in positions]
         value = self.tiles.sums.settled(replace(value, axes=tuple(axes)))
-        names = replaced(input.dtype, SUMMED)
+        names = input.dtype
         if dtype is not None:
             names = self._names(dtype)
         if set(input.axes) - {"1"} - set(value.axes):

@@ -15,9 +15,10 @@ from .sums import Sums
 from .tables.dtypes import (
     BOOLEANS,
     FLOATS,
-    INTEGERS,
     NARROW,
     PYTHON,
+    WIDE,
+    replaced,
     results,
     spelled,
 )
@@ -49,7 +50,8 @@ from .values import (
 
 ARITHMETIC = {"Add": add, "Sub": sub, "Mult": mul}
 DTYPES = "float16 bfloat16 float32 float64 int32 int64 int1".split()
-TINY = Rational(2) ** -126  # of float32, which Triton makes of numbers from it on
+# between which numbers of the text are float32 or int32 to Triton
+TINY, LARGE = Rational(2) ** -126, 2**31
 
 
 class Tiles:
@@ -83,16 +85,21 @@ class Tiles:
     @staticmethod
     def integer(value: int) -> Index:
         """An integer as it is written."""
-        written = {"int"} if abs(value) < 2**31 else INTEGERS
-        return Index(Integer(value), dtype=frozenset(written))
+        return Index(Integer(value), dtype=frozenset({"int"}))
 
     @staticmethod
     def real(e: Expr) -> Number:
         """A floating-point number as it is written."""
-        written = (
-            {"float"} if not e or TINY <= abs(e) <= 1 / TINY else {"float", "float64"}
-        )
-        return plain(e, dtype=frozenset(written))
+        return plain(e, dtype=frozenset({"float"}))
+
+    @staticmethod
+    def named(value: Index | Number):
+        """The value with a dtype of its own, as a number of the text gets one with a name."""
+        dtype = replaced(value.dtype)
+        e = value.e if isinstance(value, Index) else value.inside
+        if e.is_Rational and e and not TINY <= abs(e) < LARGE:
+            dtype |= WIDE
+        return replace(value, dtype=dtype)
 
     # conditions of the claim
 

@@ -25,10 +25,10 @@ ANY = INTEGERS | FLOATS | {"float"}
 BOOLEANS = frozenset({"int1"})
 # of an argument, as Triton makes a number of the text of one that is 1
 SIZES = frozenset({"int", "int32", "int64", "uint64"})
-# {a dtype: that of its sum}, {a dtype: that of the largest of a tile}, {a dtype: that of the larger of two}
-SUMMED = {name: "int32" for name in ("int8", "int16")}
-SUMMED |= {name: "uint32" for name in ("int1", "uint8", "uint16")}
-LARGEST = dict.fromkeys(NARROW, "float32") | dict.fromkeys(SUMMED, "int32")
+# of a number of the text that float32 or int32 does not hold
+WIDE = frozenset({"float64", "int64", "uint32", "uint64"})
+# {a dtype: that of the largest of a tile}, {a dtype: that of the larger of two}
+LARGEST = dict.fromkeys(NARROW, "float32")
 LARGER = {"bfloat16": "float32"}
 # {an integer's dtype: that of a quotient by /}
 DIVIDED = dict.fromkeys(INTEGERS, "float32") | {"int": "float"}
