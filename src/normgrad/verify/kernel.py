@@ -139,7 +139,7 @@ class Kernel(Walker):
         """A choice by a dtype, of two values that are equal."""
         ways = node.body, node.orelse
         values = [self._of_a_dtype(self.evaluate, way, local) for way in ways]
-        if values[0] == values[1]:
+        if is_either(*values):
             return of_either(*values)
         if all(isinstance(v, Number) and v.inside.is_Rational for v in values):
             least = min(value.inside for value in values)
@@ -528,8 +528,9 @@ class Kernel(Walker):
             raise NotRead("a store that depends on a dtype")
         local.clear()
         for name in ways[0].keys() & ways[1].keys():
-            if ways[0][name] == ways[1][name]:
-                local[name] = of_either(ways[0][name], ways[1][name])
+            both = ways[0][name], ways[1][name]
+            if is_either(*both):
+                local[name] = of_either(*both)
 
     def _guarded(self, node, body, mask, local):
         """`if row < M:` for an index that the launch does not decide: its stores are masked by it."""
@@ -870,8 +871,15 @@ def check_kept(name: str, before: object, after: object) -> None:
         raise uncompiled(f"{name} has {counts[0]} axes, and {counts[1]} {where}")
 
 
+def is_either(one: object, other: object) -> bool:
+    """Whether two values that a dtype chooses from differ in dtypes alone."""
+    return one == other or isinstance(one, Dtype) and isinstance(other, Dtype)
+
+
 def of_either(one: object, other: object) -> object:
-    """One of two equal values, which a dtype chooses."""
+    """One of two values that differ in dtypes alone."""
+    if isinstance(one, Dtype):
+        return Dtype(one.names | other.names)
     if isinstance(one, Index | Number):
         return replace(one, dtype=one.dtype | other.dtype)
     return one

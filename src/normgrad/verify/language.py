@@ -231,7 +231,7 @@ class Language:
         why += f"{spelled(after)}, needs fewer bits and {' or '.join(ROUNDINGS)}"
         if not any(fewer is None or fewer and known for fewer in casts):
             raise uncompiled(why)
-        if not known or not all(casts):
+        if not known or len(after) == 1 and not all(casts):
             raise NotRead(f"{why}; leave it out")
 
     def number(self, value):
