@@ -151,8 +151,8 @@ class Kernel(Walker):
     def _of_a_dtype(read, way, local):
         """What is read on one way of a branch on a dtype.
 
-        For `if x.dtype == tl.float32:` above a function. It accuses no kernel of a line that is compiled for some
-        dtypes alone.
+        For `if x.dtype == tl.float32:` above a function. Without it a kernel that is compiled for all other tensors is
+        accused.
         """
         try:
             return read(way, local)
@@ -592,9 +592,8 @@ class Kernel(Walker):
         For a loop whose turns are counted in the text. Without it `for k in range(2): z = x` is proved, where Triton
         has no z after the loop.
         """
-        for name in names & set(local):
-            if name in before:
-                check_kept(name, before[name], local[name])
+        for name in sorted(names & set(local)):
+            check_kept(name, before.get(name), local[name])
             if not is_kept(before.get(name), local[name]):
                 del local[name]
 
@@ -658,7 +657,7 @@ class Kernel(Walker):
             if local.get(name) != value:
                 raise NotRead(f"{name} does not move by the same step in each turn")
         self.tiles.places.active.pop()
-        for name in before.keys() & names & local.keys():
+        for name in sorted(before.keys() & names & local.keys()):
             if not is_static:
                 check_kept(name, before[name], local[name])
         lines = {node.id: node.lineno for node in parts_of(body) if is_stored(node)}

@@ -568,7 +568,7 @@ class Language:
 
     def _quotient(self, name, x, y, takes):
         x, y = self._tensor(x), self._tensor(y)
-        if x.integer or y.integer:
+        if x.dtype <= INTEGERS or y.dtype <= INTEGERS:
             raise NotRead("a division function of an integer; cast it, or write /")
         dtype = self._taken(f"{name} by {spelled(y.dtype)}", x.dtype, takes & y.dtype)
         return replace(self.tiles.sums.operate("Div", x, y), dtype=dtype)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from sympy import Expr, Rational, Symbol, nan, oo, sympify, zoo
 
-from .tables.dtypes import ANY, BOOLEANS, INTEGERS, SIZES
+from .tables.dtypes import ANY, BOOLEANS, SIZES
 
 INSIDE, COLUMN, ROW, CORNER = range(4)
 LANES = {
@@ -120,11 +120,6 @@ class Number:
     def place(self, axis: str) -> Place | None:
         """The place that it depends on along an axis."""
         return next((p for p in self.places if p.axis == axis), None)
-
-    @property
-    def integer(self) -> bool:
-        """Whether it is an integer to Triton."""
-        return self.dtype <= INTEGERS
 
     @property
     def complete(self) -> bool:
