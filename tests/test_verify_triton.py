@@ -4,12 +4,14 @@ The lines of verify_guards.txt are each stopped by one guard alone.
 """
 
 import importlib
+from inspect import ismodule
 
 import pytest
 from test_verify_welford import BINDING, END, LAST_APART, LAYER, MASKED, MERGED, START
 from verify_triton import BASES, ERROR, edited_base, programs
 
 from normgrad.verify import norm, verify
+from normgrad.verify.importing import LIBRARIES
 from normgrad.verify.language import FUNCTIONS, HOMES, READ, has_function
 
 RUNNING = {"last apart": LAST_APART, "running": MASKED, "merged": MERGED}
@@ -83,3 +85,14 @@ def test_what_a_decorator_s_helper_is_said_to_return_stands_in_the_claim():
     assert verify(*program).kind == "not read"
     verdict = verify(*program, helpers={"blocks": block})
     assert verdict and f"if blocks() is {block}" in verdict.claim
+
+
+@pytest.mark.parametrize("name", ["triton", "triton.language"])
+def test_the_names_of_triton_are_those_that_it_has(name):
+    pytest.importorskip("triton", minversion="3.7.1")
+    module = importlib.import_module(name)
+    names = {part for part in dir(module) if not part.startswith("_")}
+    assert names >= set(LIBRARIES[name])
+    # other tests import modules that belong to it
+    for part in names.difference(LIBRARIES[name]):
+        assert ismodule(getattr(module, part))

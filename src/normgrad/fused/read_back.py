@@ -12,7 +12,7 @@ from ..symbolic.symbols import M, N, i, p
 from ..verify.api import verify
 from ..verify.binding import FLOAT, ROWS, WHOLE, Out, T, letter
 from ..verify.definitions import Norm
-from ..verify.verdict import Verdict, whole
+from ..verify.verdict import Claim, Verdict, whole
 from .layer import COLUMN, LETTERS, TILE, Layer, NotFused, entry
 from .program import Program
 
@@ -56,8 +56,8 @@ def prove_kernels(program: Program, source: str) -> Verdict:
         backward = _read(layer, source, "backward", Norm(defs, gradients, largest))
     assumed = dict.fromkeys((*forward.assumptions, *backward.assumptions))
     outputs = {**_outputs(forward, "forward"), **_outputs(backward, "backward")}
-    claims = dict.fromkeys((layer.name, *forward.conditions, *backward.conditions))
-    return whole(outputs, ", ".join(claims), assumed)
+    claim = Claim(layer.name, where=forward.where + backward.where)
+    return whole(outputs, claim, assumed)
 
 
 def _outputs(verdict, way):

@@ -32,8 +32,10 @@ from .verdict import (
     PROVED,
     REFUTED,
     WRONG,
+    Claim,
     Verdict,
     compare,
+    joined,
     refused,
 )
 
@@ -116,14 +118,10 @@ def _worse(flag, first, second):
     """The worse of the verdicts with a flag and without; a program is accused where it is wrong either way."""
     other, worst = sorted((second, first), key=lambda v: KINDS.index(v.kind))
     if first.kind == second.kind:
-        if first.kind not in (PROVED, IF_ZERO):
-            why = f"with {flag}=False as well"
-            return replace(first, why="; ".join(filter(None, [first.why, why])))
-        claim = first.claim.replace(f"{flag}=True", f"{flag}=True or False")
-        if first.claim != second.claim.replace(f"{flag}=False", f"{flag}=True"):
-            claim = f"{first.claim}; {second.claim}"
-        assumptions = tuple(dict.fromkeys(first.assumptions + second.assumptions))
-        return replace(first, claim=claim, assumptions=assumptions)
+        if first.kind in (PROVED, IF_ZERO):
+            return joined(first, second, flag)
+        why = f"with {flag}=False as well"
+        return replace(first, why="; ".join(filter(None, [first.why, why])))
     why = f"{flag} is not bound: {worst.kind} with {flag}={worst is first}, {other.kind} with {flag}={other is first}"
     if worst.kind in (WRONG, REFUTED):
         return worst.unread(f"{why}; bind {flag}")
@@ -163,13 +161,12 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         if axis not in launch.axes:
             number = launch.number(axis)
             words.append(f"no other program of axis {axis} than {number} writes them")
-    claims = [verdict.claim or name for name, verdict in verdicts.items()]
-    if tiles.narrow:
-        claims.append(f"with sums in {', '.join(tiles.narrow)}")
-    if tiles.told:
-        claims.append(f"for {', '.join(tiles.told)}")
     words += reader.decorators.granted
-    claims += [f"if {text}" for text in words]
+    results = [verdict.claim or name for name, verdict in verdicts.items()]
+    if tiles.narrow:
+        results.append(f"with sums in {', '.join(tiles.narrow)}")
+    clauses = tuple(f"if {text}" for text in words)
+    claim = Claim(f"{kernel}: {', '.join(results)}", tuple(tiles.told), clauses)
     assumptions = [*tiles.assumed, *_promised(reader, launch), *ALWAYS]
     if fill is not nan:
         lines = ", ".join(map(str, sorted(memory.filled)))
@@ -177,7 +174,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         for name, verdict in verdicts.items():
             if verdict:
                 verdicts[name] = replace(verdict, kind=IF_ZERO)
-    claim, conditions = f"{kernel}: {', '.join(claims)}", tiles.sums.conditions()
+    conditions = tiles.sums.conditions()
     try:
         with limited(seconds):
             verdict = concluded(

@@ -417,7 +417,7 @@ def check_defined(f: Callable[[Expr], Expr], e: Expr) -> None:
     """Notes where f may not be defined at e; refuses a power or a logarithm of 0."""
     if not is_positive(e):
         if e.is_zero:
-            raise NotRead("a division by 0, or a power of 0, or a logarithm of 0")
+            raise NotRead("a division by 0, or a root, a power or a logarithm of 0")
         with evaluate(False):
             state().domain.append(f(e))
 

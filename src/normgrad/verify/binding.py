@@ -298,19 +298,30 @@ class Launch:
             raise ValueError(f"binding: got {sorted(kinds)}, {words}")
 
     def check_strides(self, names: list[str]) -> None:
-        """ValueError for a stride by a name that the kernel has no argument of."""
+        """ValueError for a stride by a name that the kernel has no argument of, and for an output's rows that overlap.
+
+        For rows that lie apart by an argument. It stops `Out("y", stride=4)`, with which y is proved for N = 5, too.
+        """
         for argument, bound in self.arguments.items():
-            for _, stride in getattr(bound, "strides", ()):
-                if not isinstance(stride, str):
+            for kind, stride in getattr(bound, "strides", ()):
+                if isinstance(stride, str):
+                    self._check_named(argument, stride, names)
+                rows = kind == "stride" and len(bound.letters) > 1
+                if not rows or stride is None or not bound.after:
                     continue
-                if stride not in names:
-                    needs = f"needs an argument of the kernel: {', '.join(names)}"
-                    raise ValueError(f"{argument}: got the stride {stride!r}, {needs}")
-                number = self.arguments.get(stride)
-                text = isinstance(number, str) and number not in SIZED
-                if text or isinstance(number, T | Filled | bool):
-                    got = f"{argument}: got the stride {stride}, bound as {number!r}"
-                    raise ValueError(f"{got}, needs one that is a whole number")
+                if self.stride(stride).is_Integer:
+                    got = f"{argument}: got rows that are {self.stride(stride)} apart"
+                    raise ValueError(f"{got}, needs at least N, as the stride of N")
+
+    def _check_named(self, argument, stride, names):
+        if stride not in names:
+            needs = f"needs an argument of the kernel: {', '.join(names)}"
+            raise ValueError(f"{argument}: got the stride {stride!r}, {needs}")
+        number = self.arguments.get(stride)
+        text = isinstance(number, str) and number not in SIZED
+        if text or isinstance(number, T | Filled | bool):
+            got = f"{argument}: got the stride {stride}, bound as {number!r}"
+            raise ValueError(f"{got}, needs one that is a whole number")
 
     def block(self, *kinds: str) -> Symbol | None:
         """The symbol of the block of one of these kinds."""

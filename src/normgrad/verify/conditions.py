@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from sympy import (
@@ -39,7 +39,7 @@ from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N
 from .arrays import NotRead, State, Wrong
 from .definitions import LETTERS, Norm
-from .verdict import IF_ZERO, PROVED, REFUTED, Verdict, whole
+from .verdict import IF_ZERO, PROVED, REFUTED, Claim, Verdict, Where, whole
 
 # of an operation; of two values that are compared; of a number that is compared with 0, where a program stores else,
 # or that is taken for 0
@@ -53,10 +53,12 @@ class Condition:
     """What must hold of a number for an operation to be defined, or a comparison to be decided.
 
     Args:  relation: e != 0, e > 0, e >= 0 or e = 0, in the indices i and j; kind: NEEDED, COMPARED, BRANCH or TAKEN
+           line: of the source, where the operation stands
     """
 
     relation: Relational
     kind: str = NEEDED
+    line: int | None = field(default=None, compare=False)
 
     def text(self, defs: Defs) -> str:
         """The condition in words, with the sizes at which no input may meet it."""
@@ -123,7 +125,7 @@ class Condition:
 
 def concluded(
     verdicts: Mapping[str, Verdict],
-    claim: str,
+    claim: Claim,
     assumptions: list[str],
     conditions: Sequence[Condition],
     definitions: Norm,
@@ -151,12 +153,12 @@ def concluded(
                 results[name] = verdict.unread(why)
                 break
     where = [*conditions, *map(Condition, definitions.needs)]
-    texts = [
-        condition.text(definitions.defs)
+    where = tuple(
+        Where(condition.text(definitions.defs), condition.line)
         for condition in where
         if not condition.is_implied(definitions)
-    ]
-    return whole(results, claim, assumptions, texts)
+    )
+    return whole(results, replace(claim, where=where), assumptions)
 
 
 def conditions_of(state: State, defs: Defs) -> list[Condition]:

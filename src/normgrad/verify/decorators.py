@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from .source import Source, is_jit, root_of
-from .values import NotRead
+from .values import NotRead, uncompiled
 
 AUTOTUNE = (
     *("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value"),
@@ -18,7 +18,8 @@ CONFIG = (
     *("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", "pre_hook"),
     "ir_override",
 )
-JIT = {"do_not_specialize", "do_not_specialize_on_alignment", "debug", "repr"}
+UNSPECIALIZED = ("do_not_specialize", "do_not_specialize_on_alignment")
+JIT = {*UNSPECIALIZED, "debug", "repr"}
 # what runs Python that is not read, or another kernel
 FOREIGN = ("prune_configs_by", "pre_hook", "post_hook", "do_bench", "ir_override")
 # what an expression that computes a size may be made of
@@ -59,6 +60,7 @@ class Decorators:
 
     Args:  meanings: {name: (its arguments, what it stands for)}, taken for granted
            granted: which of them were, in words
+           variable: arguments that Triton makes no constant of where they are 1
     """
 
     source: Source
@@ -67,6 +69,7 @@ class Decorators:
     granted: dict[str, None] = field(default_factory=dict)
     settings: list[Setting] = field(default_factory=list)
     tuners: list[Tuner] = field(default_factory=list)
+    variable: set[str] = field(default_factory=set)
 
     def __post_init__(self):
         wrappers = self.source.wrappers(self.kernel)
@@ -123,10 +126,9 @@ class Decorators:
         return given
 
     def _jit(self, node):
-        """Refuses what jit is not told."""
-        names = {keyword.arg for keyword in getattr(node, "keywords", ())}
-        if getattr(node, "args", ()) or not names <= JIT:
-            raise NotRead(f"{ast.unparse(node)}, whose arguments are not read")
+        """Keeps what jit makes no constant of."""
+        function = self.source.functions[self.kernel][0]
+        self.variable = variable_arguments(node, function)
 
     def _heuristics(self, node):
         values = self._arguments(node, ("values",)).get("values")
@@ -169,7 +171,8 @@ class Decorators:
                 for choice in choices.get(getattr(value, "id", ""), [value]):
                     setting = Setting(name, choice, node.lineno, tuned=True)
                     self.settings.append(setting)
-        names = map(self._names, map(given.get, ("reset_to_zero", "restore_value")))
+        lists = map(given.get, ("reset_to_zero", "restore_value"))
+        names = [names_of(part, "autotune") for part in lists]
         self.tuners.append(Tuner(node.lineno, runs, *names))
 
     def _choices(self, generators):
@@ -183,16 +186,44 @@ class Decorators:
                 choices[getattr(generator.target, "id", "")] = values.elts
         return choices
 
-    @staticmethod
-    def _names(node):
-        """The names in a list of them."""
-        absent = node is None or ast.unparse(node) == "None"
-        parts = [] if absent else getattr(node, "elts", [None])
-        names = tuple(getattr(part, "value", None) for part in parts)
-        if not all(isinstance(name, str) for name in names):
-            text = ast.unparse(node)
-            raise NotRead(f"autotune with {text}, which is no list of names")
-        return names
+
+def names_of(node: ast.expr | None, owner: str, kinds: type = str) -> tuple:
+    """The names, or the numbers, in a list of them that is written out.
+
+    Args:  owner: whose argument it is, for the refusal; kinds: of what is in it
+    """
+    absent = node is None or ast.unparse(node) == "None"
+    parts = [] if absent else getattr(node, "elts", [None])
+    names = tuple(getattr(part, "value", None) for part in parts)
+    if not all(isinstance(name, kinds) for name in names):
+        text = ast.unparse(node)
+        raise NotRead(f"{owner} with {text}, which is no list of names")
+    return names
+
+
+def variable_arguments(node: ast.expr, function: ast.FunctionDef) -> set[str]:
+    """The arguments of a function that jit does not specialize, so that they are no constants where they are 1.
+
+    Raises:  NotRead for what jit is not told; Wrong for an argument with tl.constexpr, which Triton does not compile
+    """
+    lists = {keyword.arg: keyword.value for keyword in getattr(node, "keywords", ())}
+    if getattr(node, "args", ()) or not lists.keys() <= JIT:
+        raise NotRead(f"{ast.unparse(node)}, whose arguments are not read")
+    annotations = {}
+    for number, argument in enumerate(function.args.args):
+        annotation = argument.annotation and ast.unparse(argument.annotation)
+        annotations[number] = annotations[argument.arg] = argument.arg, annotation
+    variable = set()
+    for word in UNSPECIALIZED:
+        for key in names_of(lists.get(word), word, str | int):
+            if key not in annotations:
+                raise NotRead(f"{word} names {key!r}, which is no argument")
+            name, annotation = annotations[key]
+            if annotation and "constexpr" in annotation:
+                raise uncompiled(f"{word} of {name}, which is a tl.constexpr")
+            if word == "do_not_specialize":
+                variable.add(name)
+    return variable
 
 
 def is_arithmetic(value: ast.expr, source: Source) -> bool:

@@ -57,6 +57,7 @@ from .genuine import (
     is_genuine,
     member,
 )
+from .importing import check_bound
 from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
 from .syntax import (
@@ -92,6 +93,15 @@ METHODS_READ = ("forward", "backward", "setup_context")
 CELLS = ("", "int", "float", "array")
 # libraries whose decorators and base classes change nothing but what they are put on
 FRAMEWORKS = ("torch", "triton", "numba", "functools", "dataclasses", "abc")
+# what a class that is not read may be made of
+BASES = (
+    "object",
+    "abc.ABC",
+    "Function",
+    "torch.nn.Module",
+    "torch.autograd.Function",
+    "torch.autograd.function.Function",
+)
 # what np.errstate has a word for
 ERRORS = {"all", "divide", "over", "under", "invalid"}
 # names that a text may bind with two underscores, of which Python asks nothing
@@ -453,6 +463,7 @@ class Reader(Walker):
         names = Globals(None, bound | {"__name__"}, self)
         names.names["__name__"] = "program"
         self.execute(tree.body, names)
+        check_bound(tree)
         self.phase = FORWARD
         return names
 
@@ -500,12 +511,6 @@ class Reader(Walker):
         """What holds at every size."""
         if not self._holds(node.test, scope):
             raise NotRead("an assertion that fails")
-
-    def read_AnnAssign(self, node, scope):
-        """name: annotation = value; in a function Python does not evaluate the annotation."""
-        if isinstance(scope, Globals):
-            check_names(node.annotation, scope)
-        super().read_AnnAssign(node, scope)
 
     def read_Import(self, node, scope):
         """A library, or a module that is not read."""
@@ -558,7 +563,7 @@ class Reader(Walker):
             return
         yield not node.keywords
         for base in node.bases:
-            yield not runs(base) and self._is_of_framework(base, (), scope)
+            yield self._path(base, scope) in BASES
         for line in node.body:
             match line:
                 case ast.FunctionDef(name=name):
@@ -573,6 +578,15 @@ class Reader(Walker):
                     yield isinstance(value, ast.Constant | None) and not runs(line)
                 case _:
                     yield False
+
+    @staticmethod
+    def _path(node, scope):
+        """What a name with its attributes stands for, as "torch.nn.Module"."""
+        root, *attributes = ast.unparse(node).split(".")
+        value = scope.names.get(root)
+        return ".".join(
+            [str(getattr(value, "path", getattr(value, "name", root))), *attributes]
+        )
 
     def _is_of_framework(self, node, names, scope):
         """Whether an expression calls what a framework has, and nothing else.

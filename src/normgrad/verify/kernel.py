@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
 from functools import reduce
@@ -19,18 +20,27 @@ from .decorators import (
     is_arithmetic,
     is_power,
     is_whole,
+    variable_arguments,
 )
 from .language import Language
 from .names import UNSEEN, Function, Given, Names, Unbound, at_run_time
 from .source import Source, is_jit
 from .sums import has_marker, marker_of
-from .syntax import Walker, bound_arguments, defaults_of, has_marks, positional
+from .syntax import (
+    Returned,
+    Walker,
+    bound_arguments,
+    defaults_of,
+    has_marks,
+    positional,
+)
 from .tables.dtypes import ANY, spelled
 from .tiles import Tiles
 from .values import (
     LANES,
     UNCOMPILED,
     Dtype,
+    Flag,
     Index,
     Limit,
     Mask,
@@ -40,6 +50,7 @@ from .values import (
     Qualified,
     Undecided,
     Wrong,
+    described,
     uncompiled,
 )
 
@@ -91,7 +102,7 @@ class Kernel(Walker):
 
     @line.setter
     def line(self, number: int) -> None:
-        self.tiles.memory.line = number
+        self.tiles.memory.line = self.tiles.sums.line = number
 
     def _of_module(self, node, source):
         """The value of an expression of a module's text."""
@@ -214,13 +225,16 @@ class Kernel(Walker):
     def _leave_out_1(self, value):
         """Says that arguments whose method is called are not 1, of which Triton makes a constant without methods.
 
-        For a kernel with `n.to(tl.float32)`. Without it y is proved for N = 1, for which the kernel does not compile.
+        For a kernel with `n.to(tl.float32)`. Without it y is proved for N = 1, for which the kernel does not compile,
+        unless jit is told not to specialize n.
         """
         moving = {*self.tiles.places.loops, *PIDS, *LANES.values()}
         if not isinstance(value, Index) or moving & value.e.free_symbols:
             return
-        numbers = [letter(name) for name in self.tiles.unbound]
-        for name in self.launch.arguments.keys() - self.tiles.constexprs:
+        variable = self.decorators.variable
+        numbers = [letter(name) for name in self.tiles.unbound - variable]
+        names = self.launch.arguments.keys() - self.tiles.constexprs - variable
+        for name in names:
             numbers.append(getattr(self.names.argument(name), "e", S.Zero))
         for e in sorted(numbers, key=str):
             if e.free_symbols & value.e.free_symbols:
@@ -235,7 +249,7 @@ class Kernel(Walker):
                 return self.inlined(target, args, named)
             case Qualified(path, bound):
                 return self.language.call(path, [*bound, *args], named)
-        raise NotRead("what is called is no function")
+        raise NotRead(f"a call of {described(target)}, which is no function")
 
     def _check_jit(self, function):
         """Refuses a function that a kernel cannot call: one of Python's, or one that is launched."""
@@ -252,6 +266,8 @@ class Kernel(Walker):
             raise NotRead(f"a call of {name}, {why}")
         if not wrappers:
             raise uncompiled(f"{name} is called, which is no triton.jit function")
+        for node in wrappers:
+            variable_arguments(node, function.node)
 
     def _meaning(self, name, args, named):
         names, text = self.launch.meanings[name]
@@ -390,6 +406,7 @@ class Kernel(Walker):
         self.returned(guarded_rest(function.body), local)
         held = self.tiles.memory.left()
         self._check_runs()
+        self.source.check_importable()
         return held
 
     def inlined(self, function: Function, args, named):
@@ -487,6 +504,8 @@ class Kernel(Walker):
         if decided is None:
             return self._either(node, local)
         if self.is_fixed(node.test, local):
+            if isinstance(node, Rest) and not decided:
+                self._compile(node.body, local)
             return self.execute(node.body if decided else node.orelse, local)
         ways = [node.orelse, node.body]
         if self._unnamed(ways[0], local) != self._unnamed(ways[1], local):
@@ -555,6 +574,38 @@ class Kernel(Walker):
                     dtype = value.dtype & after[name].dtype
                     local[name] = replace(merged, dtype=dtype)
 
+    def execute(self, body, names):
+        """Read statements one after the other, and what follows a branch that returns."""
+        for position, node in enumerate(body, start=1):
+            try:
+                super().execute([node], names)
+            except Returned as result:
+                if isinstance(node, ast.If):
+                    self._compile(body[position:], names, *result.args)
+                raise
+
+    def _compile(self, body, local, value=None):
+        """Reads what follows a return in a branch that is decided while Triton compiles, and forgets what it does.
+
+        For `if FLAG: return`. Triton compiles the rest, too, so without it a rest with a name that has no value is
+        proved.
+
+        Args:  value: what was returned
+        """
+        with forgotten(self.tiles):
+            try:
+                another = self.returned(body, dict(local))
+            except NotRead as reason:
+                if not str(reason).startswith(UNCOMPILED) and type(reason) is not Flag:
+                    refusal = NotRead(
+                        f"{reason}; Triton compiles it, although it stands after a return; put it under else"
+                    )
+                    refusal.line = reason.line
+                    raise refusal from None
+                raise
+        if another is not None and not is_kept(value, another):
+            raise NotRead("a return of another kind of value than a return before it")
+
     def read_Break(self, node, local):
         """A jump out of a loop, which Triton compiles nowhere."""
         raise uncompiled(f"Triton has no {ast.unparse(node)}")
@@ -572,12 +623,13 @@ class Kernel(Walker):
             raise NotRead("a loop over what is no range")
         if any(keyword.arg not in SPEED for keyword in keywords):
             raise NotRead("a range with arguments that are not read")
+        if not 1 <= len(args) <= 3:
+            raise uncompiled(f"a range of {len(args)} arguments, which takes 1 to 3")
         start = [ast.Constant(0)] * (len(args) == 1)
         step = [ast.Constant(1)] * (len(args) < 3)
         bounds = self._bounds([*start, *args, *step], local)
         is_static = called.path.endswith("static_range")
         if is_static:
-            self.tiles.check_constexpr(sum(bounds), "a bound of static_range")
             if not all(self.is_fixed(part, local) for part in args):
                 raise uncompiled("a bound of static_range that is no tl.constexpr")
             self.fixed.add(counter)
@@ -766,6 +818,25 @@ class Kernel(Walker):
             dtype = start.dtype & end.dtype
             self.tiles.keep_sum(dtype, lines[name])
             local[name] = replace(value, dtype=dtype)
+
+
+@contextmanager
+def forgotten(tiles: Tiles) -> Iterator[None]:
+    """A reading of which nothing stays but what the claim is for; memory is empty in it."""
+    rooms = [tiles, tiles.memory, tiles.places, tiles.sums, tiles.sums.running]
+    states = []
+    for room in rooms:
+        held = {k: v for k, v in vars(room).items() if isinstance(v, dict | list | set)}
+        states += [(part, copy(part)) for k, part in held.items() if k != "told"]
+    for accesses in (tiles.memory.loads, tiles.memory.stores, tiles.memory.faults):
+        accesses.clear()
+    try:
+        yield
+    finally:
+        for part, state in states:
+            part.clear()
+            extend = part.extend if isinstance(part, list) else part.update
+            extend(state)
 
 
 NEGATED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt}

@@ -52,6 +52,7 @@ from .values import (
     Pointer,
     Qualified,
     apply,
+    described,
     fit,
     merged,
     plain,
@@ -147,7 +148,7 @@ class Language:
         row = functions(self.home).get(name, FUNCTIONS.get(name))
         if row:
             if named or len(args) != 1:
-                raise NotRead(f"{name}: its arguments are not read")
+                raise NotRead(f"{name}: its arguments are not read; it takes one")
             value = self._tensor(args[0])
             dtype = value.dtype
             if home in HOMES:
@@ -163,12 +164,18 @@ class Language:
         method = getattr(self, name)
         header = inspect.signature(method)
         try:
-            header.bind(*args, **named)
+            bound = header.bind(*args, **named)
         except TypeError as reason:
-            raise NotRead(f"{name}: {reason}") from None
-        value = method(*args, **named)
-        if name != "make_block_ptr":
-            self._check_fixed(name, list(header.parameters), len(args))
+            parameters = ", ".join(header.parameters)
+            raise NotRead(f"{name}: {reason}; it takes {parameters}") from None
+        try:
+            value = method(*args, **named)
+        except (AttributeError, IndexError, TypeError, ValueError) as reason:
+            if isinstance(reason, NotRead):
+                raise
+            kinds = ", ".join(map(described, [*args, *named.values()]))
+            raise NotRead(f"{name} of {kinds}, which do not fit it") from None
+        self._check_fixed(name, bound, len(args))
         return value
 
     def _tensor(self, value) -> Number:
@@ -183,23 +190,26 @@ class Language:
             raise uncompiled(f"{name} of {spelled(dtype)}, {needs}")
         return dtype & takes
 
-    def _check_fixed(self, name, parameters, count):
+    def _check_fixed(self, name, bound, count):
         """Refuses what Triton has to know while it compiles, and does not.
 
         For tl.arange(0, B) of an argument with tl.constexpr. It stops `b = B` before tl.arange(0, b), where b is a
         number of the kernel's run.
         """
         positions, options = self.passed
-        owners = count - len(positions)
+        parameters, owners = list(bound.signature.parameters), count - len(positions)
         for position, is_fixed in enumerate(positions, start=owners):
             # the last parameter takes all that follow, as sizes one by one
             parameter = parameters[min(position, len(parameters) - 1)]
             options = {**options, parameter: options.get(parameter, True) and is_fixed}
-        for parameter in sorted(FIXED & options.keys()):
+        known = {"block_shape"} if name == "make_block_ptr" else FIXED
+        for parameter in sorted(known & options.keys()):
             if not options[parameter]:
-                raise uncompiled(
-                    f"{name}: {parameter} is no tl.constexpr and no number"
-                )
+                value = bound.arguments[parameter]
+                sizes = value if isinstance(value, tuple) else (value,)
+                text = ", ".join(str(getattr(size, "e", size)) for size in sizes)
+                why = f"{name}: {parameter} is no tl.constexpr and no number"
+                raise uncompiled(f"{why}: {text}")
 
     def cast(self, value, dtype, fp_downcast_rounding=None, bitcast=False):
         """A cast: between floats it changes digits only; whatever makes an integer of a number is refused."""
@@ -347,12 +357,12 @@ class Language:
         e = getattr(size, "e", None)
         for axis, lanes in self.tiles.places.lanes.items():
             if e is not None and e == lanes:
-                self.tiles.check_constexpr(e, "a number of lanes")
                 if e == N:
                     self.tiles.told["N a power of 2"] = None
                 return axis
         words = "which is bound as no block: WHOLE, COLUMNS or ROWS"
-        raise NotRead(f"a tile of {e} lanes, {words}")
+        number = described(size) if e is None else e
+        raise NotRead(f"a tile of {number} lanes, {words}")
 
     def _axes(self, *shape) -> tuple:
         """The axes of a shape, that is given as one tuple or size by size."""
@@ -658,7 +668,8 @@ class Language:
     def _check_words(words, word):
         """Refuses a word that Triton does not know."""
         if word and word not in words:
-            raise uncompiled(f"{word!r}, needs one of {', '.join(words)}")
+            needs = f"needs one of {', '.join(words)}"
+            raise uncompiled(f"{described(word)}, {needs}")
 
     def _keep(self, pointer, value, mask, boundary_check=(), atomic=False):
         """Stores a value, which rests on the conditions of all operations so far."""

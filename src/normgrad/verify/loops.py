@@ -53,7 +53,7 @@ from .python_source import definition
 from .tables.signatures import Known
 from .text import check_seconds, check_type
 from .values import Limit
-from .verdict import NOT_READ, WRONG, Verdict, refused
+from .verdict import NOT_READ, WRONG, Claim, Verdict, refused
 
 # {a word of a binding: what it is here}
 WORDS = {
@@ -278,10 +278,10 @@ def verify_loops(
             elif isinstance(value, Array) and value.memory.changed:
                 why = f"it writes over {name}, which is bound as an input"
                 return Verdict(NOT_READ, why=why)
-        claims = [verdict.claim or name for name, verdict in verdicts.items()]
-        claims += [f"if {words}" for words in trace.words if words.endswith(BEFORE)]
+        results = [verdict.claim or name for name, verdict in verdicts.items()]
+        promises = [f"if {text}" for text in trace.words if text.endswith(BEFORE)]
         try:
-            claim = ", ".join(claims)
+            claim = Claim(", ".join(results), clauses=tuple(promises))
             verdict = noted(trace, definitions, verdicts, claim, list(ALWAYS))
         except (NotRead, NotImplementedError) as reason:
             return refused(reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,8 +15,6 @@ from .source import Source
 from .tables.dtypes import FLOATS, PYTHON, SIZES
 from .tiles import Tiles
 from .values import Dtype, Index, NotRead, Number, Pointer, Qualified, plain, uncompiled
-
-BUILTINS = ("range", "min", "max", "float", "abs", "len")
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class Names:
             return self._global(name, value, self.evaluate(value, source))
         if name in source.imports:
             return self._imported(name, source)
-        if name in BUILTINS:
+        if hasattr(builtins, name):
             return Qualified(f"builtins.{name}")
         why = "not defined or imported in this text, or an `if` or a loop changes it"
         raise NotRead(f"{name} has no value here: {why}")

@@ -30,7 +30,7 @@ from .binding import (
 from .definitions import OFFSET, Norm, entry, operator
 from .kernel import parameters
 from .source import Source
-from .verdict import Verdict, whole
+from .verdict import Claim, Verdict, whole
 
 FOLDER = Path(__file__).parents[1] / "triton_kernels"
 PIECES = [piece for piece in PLACED if piece != "clamped"]
@@ -210,11 +210,11 @@ def prove_kernels(case: Case, folder: Path = FOLDER) -> Verdict:
     Args:     case: a variant; folder: of the kernels, or of a copy of them
     Returns:  Verdict, with one for each output of each kernel
     """
-    outputs, assumed, claims = {}, [], [str(case)]
+    outputs, assumed, where = {}, [], ()
     for title in KERNELS:
         verdict = verify_kernel(case, title, folder)
         parts = verdict.outputs or {"": verdict}
         outputs |= {f"{title}: {name}": part for name, part in parts.items()}
         assumed += verdict.assumptions
-        claims += verdict.conditions
-    return whole(outputs, ", ".join(dict.fromkeys(claims)), assumed)
+        where += verdict.where
+    return whole(outputs, Claim(str(case), where=where), assumed)

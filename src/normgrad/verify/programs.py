@@ -7,6 +7,7 @@ caller. The verdict prints which is which.
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -59,8 +60,10 @@ from .verdict import (
     NOT_READ,
     REFUTED,
     WRONG,
+    Claim,
     Verdict,
     compare,
+    joined,
     refused,
 )
 
@@ -85,7 +88,6 @@ GRADIENT = {
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 SUMS = {i: rows, j: columns}
 OPTIONS = ("definitions", "outputs", "library", "name", "seconds", "run")
-WHERE = ", where "
 UNFOLLOWED = (NotRead, NotImplementedError, OutOfPatience, RangeError, RecursionError)
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
 
@@ -283,6 +285,9 @@ class _Claim:
         if self.library not in ("numpy", "torch"):
             needs = "needs 'numpy' or 'torch'"
             raise ValueError(f"library: got {self.library!r}, {needs}")
+        is_function = isinstance(self.program, FunctionType)
+        if self.library == "torch" and is_function and "torch" not in sys.modules:
+            raise ValueError("library: got 'torch', needs torch to be imported")
         parameters = parameters_of(self.program, self.name)
         self.names, self.needed, self.is_class = parameters
         if self.is_class and self.library != "torch":
@@ -455,7 +460,7 @@ class _Claim:
             if result is None:
                 result, self.ran = verdict, (bound, names, traced, cotangents)
             elif verdict:
-                result = _both(result, verdict)
+                result = joined(result, verdict)
             else:
                 words = ", ".join(f"{name}: {flag}" for name, flag in flags.items())
                 why = f"where needs_input_grad is {words}: {verdict.why}"
@@ -493,21 +498,22 @@ class _Claim:
             is_wider = len(shape) > len(getattr(head, "indices", ()))
             heads.append(f"{head} as {shape}" if is_wider else str(head))
         name = self.name or getattr(self.program, "__name__", "the program")
-        claim = f"{name} returns {', '.join(heads)}"
+        results, clauses = f"{name} returns {', '.join(heads)}", []
         if traced.container:
-            claim += f" in {traced.container}"
+            results += f" in {traced.container}"
         for name, marked in zip(claims, traced.marked, strict=False):
             if marked:
-                claim += f", for {name} marked as not differentiable"
+                clauses.append(f"for {name} marked as not differentiable")
         for name, value in bound.items():
             if name not in self.needed and _is_tensor(value):
-                claim += f", for {name} given"
+                clauses.append(f"for {name} given")
         last = max(bound, key=self.names.index, default="")
         for name, value in traced.defaults.items():
-            claim += f", for {name}={_in_short(value)}"
+            clauses.append(f"for {name}={_in_short(value)}")
             # torch asks for a gradient of it, too, once it is given
             if self.is_class and name in self.names[self.names.index(last) + 1 :]:
-                claim += f"{WHERE}{name} is left out"
+                clauses.append(f"where {name} is left out")
+        claim = Claim(results, clauses=tuple(clauses))
         state = traced.noted
         if self.forward:
             # a gradient of x + s - s is one only where s has a value
@@ -522,14 +528,6 @@ class _Claim:
         if key not in self.memo:
             self.memo[key] = _of_output(name, value, definitions, self.seconds)
         return self.memo[key]
-
-
-def _both(first: Verdict, second: Verdict) -> Verdict:
-    """Two proofs, for two choices of the arguments that need a gradient, as one with the conditions of both."""
-    conditions = second.claim.split(WHERE)[1:]
-    claim = WHERE.join(dict.fromkeys([*first.claim.split(WHERE), *conditions]))
-    words = dict.fromkeys([*first.assumptions, *second.assumptions])
-    return replace(first, claim=claim, assumptions=tuple(words))
 
 
 def gradient_of(role: str, outputs: Sequence[str]) -> str:
@@ -696,7 +694,11 @@ def _recognized(names, definitions):
 
 
 def noted(
-    state: State, definitions: Norm, verdicts: dict, claim: str, assumptions: list[str]
+    state: State,
+    definitions: Norm,
+    verdicts: dict,
+    claim: Claim,
+    assumptions: list[str],
 ) -> Verdict:
     """The verdict on a program, with what its divisions, roots and comparisons rest on.
 

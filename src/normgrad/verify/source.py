@@ -9,6 +9,7 @@ import tokenize
 from pathlib import Path
 from types import FunctionType
 
+from .importing import check_bound
 from .python_source import definition
 from .text import module_of, shortened
 from .values import NotRead
@@ -70,11 +71,18 @@ class Source:
         tree = module_of(text)
         self._read(tree)
         self._asked = set(_only_asked(tree))
-        if any(isinstance(node, ast.Raise) for node in tree.body):
-            self.hidden = "an error that the text raises"
         for node in ast.walk(tree):
             self._look_for_hidden(node)
         self._files: dict[Path, Source] = {}
+        self.tree, self.is_imported = tree, False
+
+    def check_importable(self) -> None:
+        """Refuse a text, or a file that it imports, whose import ends in an error; a kernel object is imported."""
+        if self.is_imported:
+            return
+        check_bound(self.tree)
+        for source in self._files.values():
+            source.check_importable()
 
     def _read(self, node):
         """Keeps every name that is bound, whatever binds it."""
@@ -325,6 +333,7 @@ def source_of(program, kernel: str | None = None) -> tuple[Source, str]:
             source = Source(text_of(path), path)
         else:
             source = cell_of(function)
+        source.is_imported = True
         kernel = kernel or function.__name__
         if kernel == function.__name__ and kernel in source.functions:
             check_object(program, source, kernel)

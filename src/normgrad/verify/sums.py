@@ -43,6 +43,7 @@ class Sums:
 
     def __init__(self, places: Places):
         self.places, self.tiles = places, places.launch.column_tiles
+        self.line = 0  # that is being read
         self.domain: dict[Condition, None] = {}
         self.running = Running(self)
 
@@ -112,7 +113,8 @@ class Sums:
             relation = DIVISOR
         seen = is_nonnegative(e) if relation == NONNEGATIVE else is_positive(e)
         if e is not nan and e != 0 and (kind == TAKEN or not seen):
-            self.domain[Condition(relation(e, 0, evaluate=False), kind)] = None
+            written = relation(e, 0, evaluate=False)
+            self.domain[Condition(written, kind, self.line)] = None
 
     def conditions(self) -> list[Condition]:
         """What must hold for all operations to be defined, in i and j."""
@@ -121,7 +123,7 @@ class Sums:
             relation = condition.relation
             e = self.lettered(relation.lhs)
             written = relation.func(e, 0, evaluate=False)
-            conditions.append(Condition(written, condition.kind))
+            conditions.append(replace(condition, relation=written))
         return conditions
 
     def lettered(self, e: Expr) -> Expr:

@@ -12,7 +12,7 @@ from typing import Any
 from sympy import Rational
 
 from ..symbolic.patience import look
-from .values import Misfit, NotRead, Wrong
+from .values import Misfit, NotRead, Wrong, described
 
 
 class Returned(Exception):
@@ -42,7 +42,7 @@ class Walker:
             read = getattr(self, f"read_{type(node).__name__}", None)
             try:
                 if read is None:
-                    raise NotRead(f"the statement {type(node).__name__.lower()}")
+                    raise NotRead(f"the statement {ast.unparse(node).split()[0]}")
                 read(node, names)
             except Exception as reason:
                 if getattr(reason, "line", None) is None:
@@ -108,7 +108,7 @@ class Walker:
 
     def _unpack(self, targets, value, names):
         if not isinstance(value, tuple | list):
-            raise NotRead(f"{type(value).__name__} unpacked into several names")
+            raise NotRead(f"{described(value)} unpacked into several names")
         if any(isinstance(target, ast.Starred) for target in targets):
             raise NotRead("a name with a star that takes several values")
         if len(value) != len(targets):
@@ -132,7 +132,7 @@ class Walker:
             if isinstance(node, ast.Starred):
                 values = self.evaluate(node.value, names)
                 if not isinstance(values, tuple | list):
-                    raise NotRead(f"*{type(values).__name__}")
+                    raise NotRead(f"a star before {described(values)}")
                 yield from values
             else:
                 yield self.evaluate(node, names)

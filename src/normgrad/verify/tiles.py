@@ -40,6 +40,7 @@ from .values import (
     Undecided,
     apply,
     check_bits,
+    described,
     fit,
     incomplete,
     merged,
@@ -276,7 +277,7 @@ class Tiles:
                     raise NotRead("an index is used as a floating-point number")
                 self.lean(e)
                 return replace(counted, dtype=dtype)
-        raise NotRead("what is no number is used as one")
+        raise NotRead(f"{described(value)} is used as a number")
 
     def operate(self, operator: str, a, b):
         """a operator b, by the kinds of the two."""
@@ -296,7 +297,8 @@ class Tiles:
             case "Pow", _, _:
                 return self._power(a, b)
         if not any(isinstance(value, Number) for value in (a, b)):
-            raise NotRead("an operation of what are no numbers")
+            kinds = f"{described(a)} and {described(b)}"
+            raise NotRead(f"the operation {operator} of {kinds}")
         if operator != "Mult" and Mask in (type(a), type(b)):
             raise NotRead("a mask is used as a number")
         return self.sums.operate(operator, self.number(a), self.number(b))
@@ -352,7 +354,7 @@ class Tiles:
     def whole_number(self, value) -> int:
         """An integer that the text holds."""
         if not isinstance(value, Index) or not value.e.is_Integer:
-            why = "what needs to be a number in the text is none"
+            why = f"{described(value)}, where a number in the text is needed"
             raise self.needs(why, getattr(value, "e", S.Zero))
         return int(value.e)
 
@@ -360,12 +362,15 @@ class Tiles:
         """A tile with axes of length 1 put in, or an entry of a tuple."""
         match value:
             case tuple():
-                return value[self.whole_number(key)]
+                number = self.whole_number(key)
+                if not -len(value) <= number < len(value):
+                    raise uncompiled(f"index {number} of {len(value)} values")
+                return value[number]
             case Pointer(edges=()):
                 return replace(value, offset=self._widened(value.offset, key))
             case Index() | Number() | Mask():
                 return self._widened(value, key)
-        raise NotRead(f"a subscript of {type(value).__name__}")
+        raise NotRead(f"a subscript of {described(value)}")
 
     @staticmethod
     def _widened(value, key):
@@ -408,17 +413,11 @@ class Tiles:
         axes = fit(fit(a.axes, b.axes), mask.axes)
         return Number(tuple(parts), axes, places, dtype=results(a.dtype, b.dtype))
 
-    def check_constexpr(self, e, words):
-        """Refuses an argument without tl.constexpr where Triton needs its value to compile."""
-        bound = self.launch.arguments.items()
-        for symbol in sorted(e.free_symbols, key=str):
-            names = [name for name, value in bound if value == symbol]
-            names += [name for name, _ in bound if name == str(symbol)]
-            if names and not {*names} & (self.constexprs | self.constants):
-                raise uncompiled(f"{names[0]} is {words} and no tl.constexpr")
-
     def opposite(self, value):
         """Whether a condition does not hold; of one on dtypes as little is known as of itself."""
+        if getattr(value, "axes", ()):
+            kind = described(value)
+            raise NotRead(f"not of {kind} with lanes; write the opposite comparison")
         truth = self.truth(value)
         return value if truth is None else not truth
 

@@ -289,6 +289,31 @@ def apply(function: Callable[..., Expr], *values: Number) -> Number:
     return Number(tuple(parts), axes, merged(*values))
 
 
+# {a type's name: what it is, in words}
+KINDS = {
+    **dict.fromkeys(("Number", "Scalar", "float"), "a number"),
+    **dict.fromkeys(("Index", "int"), "an integer"),
+    **dict.fromkeys(("Mask", "Condition", "Undecided"), "a mask"),
+    **dict.fromkeys(("Qualified", "Function", "Named"), "a function"),
+    "Array": "an array",
+    "Dtype": "a dtype",
+    "NoneType": "None",
+}
+
+
+def described(value: object) -> str:
+    """What kind of value a text has made, in words."""
+    match value:
+        case str() | bool():
+            return repr(value)
+        case Number(axes=axes) if axes:
+            return "a tile of numbers"
+        case Pointer(name):
+            return f"the pointer {name}"
+    name = type(value).__name__
+    return KINDS.get(name, f"a {name.lower()}")
+
+
 def unfollowed(reason: Exception) -> str:
     """Why a text is not read in whose reading something goes wrong."""
     if isinstance(reason, RecursionError):

@@ -51,10 +51,40 @@ def assumption_lines(assumptions: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
+class Where:
+    """A condition of a claim: its words, as "s[i] is not 0"; line: of the source, where it comes from."""
+
+    words: str
+    line: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is claimed of a program, part by part.
+
+    Args:  results: as "kernel: y = y[i, j]"; settings: what a reader may set otherwise, as "HAS_BIAS=True"
+           clauses: what else it holds for, as "if dw is 0 before the kernel runs"; where: its conditions
+    """
+
+    results: str
+    settings: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()
+    where: tuple[Where, ...] = ()
+
+    def __str__(self):
+        parts = [self.results]
+        if self.settings:
+            parts.append(f"for {', '.join(self.settings)}")
+        return ", ".join(
+            [*parts, *self.clauses, *[f"where {c.words}" for c in self.where]]
+        )
+
+
+@dataclass(frozen=True)
 class Verdict:
     """One verdict on an output, or on a whole program: the worst of its outputs'.
 
-    Args:  kind: of KINDS; claim: what was to be shown, as "y = y[i, j]"
+    Args:  kind: of KINDS; claims: what was to be shown, of which one alone has conditions where it is proved
            assumptions: everything that the verdict rests on, in words
            difference: the terms of (what is stored) - (what is defined), in the definitions' symbols
            counterexample: values where the two differ; line: of the source; why: what is wrong, or not read
@@ -62,7 +92,7 @@ class Verdict:
     """
 
     kind: str
-    claim: str = ""
+    claims: tuple[Claim, ...] = ()
     assumptions: tuple[str, ...] = ()
     difference: tuple[Expr, ...] = ()
     counterexample: Counterexample | str | None = None
@@ -75,17 +105,38 @@ class Verdict:
         """True only where the program is proved for every M and N."""
         return self.kind == PROVED
 
+    @property
+    def claim(self) -> str:
+        """What was to be shown, in words, as "y = y[i, j]"."""
+        return "; ".join(map(str, self.claims))
+
+    @property
+    def where(self) -> tuple[Where, ...]:
+        """The conditions of its claims."""
+        return tuple(c for claim in self.claims for c in claim.where)
+
     def unread(self, why: str) -> Verdict:
         """The verdict on the same claim where nothing is said of the program, and why."""
+        claims = tuple(replace(claim, where=()) for claim in self.claims)
         return replace(
-            self, kind=NOT_READ, why=why, difference=(), counterexample=None, outputs={}
+            self,
+            kind=NOT_READ,
+            claims=claims,
+            why=why,
+            difference=(),
+            counterexample=None,
+            outputs={},
         )
 
     @property
-    def conditions(self) -> list[str]:
-        """The conditions of its claim, as "where s[i] is not 0"."""
-        conditions = [f"where {assumption}" for assumption in self.assumptions]
-        return [condition for condition in conditions if condition in self.claim]
+    def _with_lines(self) -> list[str]:
+        """The assumptions, the conditions among them with their lines."""
+        lines = {c.words: c.line for c in self.where if c.line}
+        assumptions = list(self.assumptions)
+        for position, words in enumerate(assumptions):
+            if words in lines:
+                assumptions[position] = f"{words} (line {lines[words]})"
+        return assumptions
 
     @property
     def _details(self) -> list[str]:
@@ -108,7 +159,7 @@ class Verdict:
             first, *more = str(replace(verdict, assumptions=())).split("\n")
             if verdict._details != self._details:
                 lines += [f"  {name}: {first}", *[f"  {line}" for line in more]]
-        lines += [f"  {line}" for line in assumption_lines(self.assumptions)]
+        lines += [f"  {line}" for line in assumption_lines(self._with_lines)]
         return "\n".join(lines)
 
     def _repr_markdown_(self):
@@ -120,7 +171,7 @@ class Verdict:
             if verdict._details != self._details:
                 details = "".join(f"; `{line}`" for line in verdict._details)
             lines.append(f"* {name}: **{verdict.kind}**{details}")
-        lines += [f"* {_plain(line)}" for line in assumption_lines(self.assumptions)]
+        lines += [f"* {_plain(line)}" for line in assumption_lines(self._with_lines)]
         return "\n".join(lines)
 
 
@@ -130,40 +181,69 @@ def _plain(text):
 
 
 def whole(
-    outputs: Mapping[str, Verdict],
-    claim: str = "",
-    assumptions: Iterable[str] = (),
-    where: Iterable[str] = (),
+    outputs: Mapping[str, Verdict], claim: Claim, assumptions: Iterable[str] = ()
 ) -> Verdict:
     """The verdict on a program: the worst of its outputs', with all of their assumptions.
 
-    Args:    claim, assumptions: of the program; where: the conditions of its claim, in words; one that is not proved
-             has none in its first line
+    Args:    claim, assumptions: of the program; one that is not proved has no conditions in its claim
     Raises:  ValueError where there is no output, of which nothing would be proved
     """
     if not outputs:
         raise ValueError("outputs: got none, needs at least one to be compared")
     worst = max(outputs.values(), key=lambda verdict: KINDS.index(verdict.kind))
-    where = list(dict.fromkeys(where))
-    if worst.kind in (PROVED, IF_ZERO):
-        claim = ", ".join([claim, *[f"where {text}" for text in where]])
-    words = [*assumptions, *where]
+    where = tuple(dict.fromkeys(claim.where))
+    words = [*assumptions, *[condition.words for condition in where]]
     for verdict in outputs.values():
         words += verdict.assumptions
-    return replace(
-        worst, claim=claim, assumptions=tuple(dict.fromkeys(words)), outputs=outputs
-    )
+    if worst.kind not in (PROVED, IF_ZERO):
+        where = ()
+    claims = (replace(claim, where=where),)
+    words = tuple(dict.fromkeys(words))
+    return replace(worst, claims=claims, assumptions=words, outputs=outputs)
+
+
+def joined(first: Verdict, second: Verdict, flag: str = "") -> Verdict:
+    """Two proofs of a program as one, with the assumptions of both.
+
+    Args:  flag: what is True in the first and False in the second; where there is none, the second is of fewer of the
+           first's results, and has its conditions alone
+    """
+    if flag:
+        ways = (first, "True"), (second, "False")
+        claims, others = [_with_both(v, f"{flag}={way}", flag) for v, way in ways]
+        if claims != others:
+            claims = first.claims + second.claims
+    else:
+        where = tuple(dict.fromkeys(first.where + second.where))
+        claims = (replace(first.claims[0], where=where),)
+    assumptions = tuple(dict.fromkeys(first.assumptions + second.assumptions))
+    return replace(first, claims=claims, assumptions=assumptions)
+
+
+def _with_both(verdict, setting, flag):
+    """The claims of a verdict, with a flag that may be either in place of one that is set."""
+    claims = []
+    for claim in verdict.claims:
+        settings = [
+            f"{flag}=True or False" if s == setting else s for s in claim.settings
+        ]
+        claims.append(replace(claim, settings=tuple(settings)))
+    return tuple(claims)
+
+
+def _claims(text):
+    return (Claim(text),) if text else ()
 
 
 def refused(reason: Exception, claim: str = "") -> Verdict:
     """The verdict where a program, or a proof, is not followed to its end: wrong in itself, or not read."""
     if isinstance(reason, NotRead):
         kind = WRONG if isinstance(reason, Wrong) else NOT_READ
-        return Verdict(kind, claim, line=reason.line, why=str(reason))
+        return Verdict(kind, _claims(claim), line=reason.line, why=str(reason))
     why = f"neither proved nor refuted: {reason}"
     if isinstance(reason, RecursionError):
         why = unfollowed(reason)
-    return Verdict(NOT_READ, claim, why=why)
+    return Verdict(NOT_READ, _claims(claim), why=why)
 
 
 def _terms(stored, defined, defs):
@@ -197,20 +277,22 @@ def compare(
     except NotProved as reason:
         if reason.counterexample is None:
             why = f"neither proved nor refuted: {reason.why}"
-            return Verdict(NOT_READ, claim, why=why)
+            return Verdict(NOT_READ, _claims(claim), why=why)
         if _in_digits_alone(reason.counterexample):
-            return Verdict(NOT_READ, claim, why=f"{ALIKE} {reason.counterexample}")
+            return Verdict(
+                NOT_READ, _claims(claim), why=f"{ALIKE} {reason.counterexample}"
+            )
         difference = (stored - defined,)
         left = deadline - time.monotonic()
         with suppress(NotImplementedError, OutOfPatience, ValueError), limited(left):
             difference = _terms(stored, defined, defs)
         return Verdict(
             REFUTED,
-            claim,
+            _claims(claim),
             difference=difference,
             counterexample=reason.counterexample,
             stored=stored,
         )
     except (NotImplementedError, RecursionError, TypeError, ValueError) as reason:
         return refused(reason, claim)
-    return Verdict(PROVED, claim, stored=stored)
+    return Verdict(PROVED, _claims(claim), stored=stored)

@@ -24,7 +24,7 @@ OFFERED = (
     "normgrad.verify",
     *(f"normgrad.verify.{name}" for name in (
         "api array_values arrays binding conditions confront decorators definitions difference front functions "
-        "genuine interpreter kernel language loops memory names over_rows places point programs "
+        "genuine importing interpreter kernel language loops memory names over_rows places point programs "
         "python_source source sums syntax tables tables.dtypes tables.elementary tables.libraries tables.numpy "
         "tables.python tables.signatures tables.torch text tiles values verdict welford".split()
     )),
