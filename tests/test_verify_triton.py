@@ -7,16 +7,12 @@ import importlib
 from inspect import ismodule
 
 import pytest
-from test_verify_welford import BINDING, END, LAST_APART, LAYER, MASKED, MERGED, START
-from verify_triton import BASES, ERROR, edited_base, programs
+from verify_triton import ERROR, edited_base, programs
 
 from normgrad.verify import norm, verify
 from normgrad.verify.importing import LIBRARIES
 from normgrad.verify.language import FUNCTIONS, HOMES, READ, has_function
 
-RUNNING = {"last apart": LAST_APART, "running": MASKED, "merged": MERGED}
-for name, loop in RUNNING.items():
-    BASES[name] = START + loop + END, BINDING, "rows", LAYER
 PROGRAMS = [*programs(), *programs("verify_guards.txt")]
 
 

@@ -1,5 +1,6 @@
 """Small changes of right kernels, and the verdict that each is due, from a table of text."""
 
+import test_verify_welford as welford
 from tables import claims, lines, parts, value
 from verify_kernels import HEAD, KERNELS
 
@@ -83,6 +84,10 @@ BASES["atomic"] = KERNELS["atomic additions"]
 BASES["swept"] = KERNELS["a while loop"]
 BASES["tiles"] = KERNELS["every P-th tile of rows"]
 BASES = KERNELS | BASES
+RUNNING = {"last apart": "LAST_APART", "running": "MASKED", "merged": "MERGED"}
+for name, loop in RUNNING.items():
+    text = welford.START + getattr(welford, loop) + welford.END
+    BASES[name] = text, welford.BINDING, "rows", welford.LAYER
 
 
 def edited_base(base, edits, change):
