@@ -345,13 +345,19 @@ def check_fixed(
 
 
 def counterexample(
-    lhs: Expr, rhs: Expr, defs: Defs | None = None
+    lhs: Expr,
+    rhs: Expr,
+    defs: Defs | None = None,
+    columns: Sequence[int] = (2, 3, 1, 4),
 ) -> Counterexample | None:
-    """A point where lhs and rhs are defined and differ, found among rational points at small sizes; None for none."""
+    """A point where lhs and rhs are defined and differ, found among rational points at small sizes; None for none.
+
+    Args:  columns: their numbers that are tried
+    """
     draw, conditions = random.Random(0), None
     claim, defs = check_claim(lhs, rhs, defs)
     with evaluate(True):
-        for numbers, sides, meet in _entries(*claim, defs, (2, 3, 1, 4)):
+        for numbers, sides, meet in _entries(*claim, defs, columns):
             for point in _compared(sides, draw, meet):
                 if not _apart(point):
                     continue

@@ -5,6 +5,10 @@ reads a kernel in loops, such as Numba's. verify(function, definitions) reads a 
 Function. A text or a file is only read. A function object is run after it is proved, at small sizes, and what a run
 refutes is not proved; run=False leaves that out, run=True executes a function's text as well. One of five verdicts:
 
+A function that launches kernels is read with them: `kernel[grid](...)` binds what it hands in, and what the kernel
+stores is what the function returns. verify("kernels.py::rms_norm", norm()) reads a file and those of its package. The
+first line says for which strides and shapes, and on which sizes an error is raised instead.
+
 - proved for every M and N: what is stored is the definition, under the assumptions that are printed;
 - proved if masked lanes hold 0: it is, if a masked load without `other` gives 0, which Triton leaves open;
 - wrong in itself: whatever the definitions, it does not compile, reads or writes past the end, leaves out places, or
@@ -44,6 +48,14 @@ and 8 hold, and:
    a loop writes, it reads at the same turn alone.
 11. Where values are compared, the two sides differ; what is divided by is not 0: the first line of the verdict says
    both. Such a condition leaves out single points: one that leaves out more, as Max(x, 0) not 0 does, is refused.
+
+Of a function that launches kernels 2 to 11 hold, and:
+
+12. Strides and sizes are what the call hands in; columns and vectors lie side by side. A tensor of three axes is taken
+    as (B, T, N) with M = B T where the function refuses two. A block, or a number of programs, is any: a proof holds
+    for all. Too few programs, a block that is no power of 2, and columns past one block are wrong in itself.
+13. A statement of the module that is not read leaves its names unread; other files of a package, and what the libraries
+    import, change nothing that is read. Imports in a `try` succeed. Tensors are on a GPU of NVIDIA's.
 
 README.md follows a kernel and a function through the files of this package, and says which program each rule stops.
 """

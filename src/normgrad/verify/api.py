@@ -26,6 +26,7 @@ from .source import Source, source_of
 from .text import check_seconds, check_type
 from .values import UNCOMPILED, Flag, NotRead, Unknown
 from .verdict import (
+    FILLED,
     IF_ZERO,
     KINDS,
     NOT_READ,
@@ -47,7 +48,6 @@ ALWAYS = (
 
 
 FLAGS = 4  # that are not bound, and are tried both ways
-FILLED = "a masked load without `other` gives 0"
 
 
 def verify(

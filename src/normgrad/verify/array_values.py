@@ -29,11 +29,15 @@ from .arrays import (
     state,
 )
 from .genuine import check_tensor
+from .launch import JitKernel, Launched
 from .over_rows import Turn
 from .tables.libraries import METHODS
 from .tables.python import LONGEST
 from .tables.signatures import Device
-from .values import Limit
+from .tables.torch import HOST_METHODS
+from .values import Limit, Unsupported
+
+ON_GPU = "tensors are on a GPU of NVIDIA's"
 
 
 def _check_count(count):
@@ -47,6 +51,9 @@ def decided(relation: Any, words: str) -> bool:
     answer = sympy.sympify(relation)
     if answer in (sympy.true, sympy.false):
         return bool(answer)
+    way = state().way
+    if way and all(side.is_integer for side in answer.args):
+        return way.holds(answer)
     raise NotRead(f"a branch on {words}")
 
 
@@ -87,6 +94,8 @@ def same(a: Any, b: Any) -> bool:
             sympy.Eq(difference_of(a, b), 0), f"whether {plain(a)} = {plain(b)}"
         )
     match a, b:
+        case Device(), Device():
+            return True
         case DType(), DType():
             if "mixed" in (a.name, b.name):
                 raise NotRead("a comparison of the dtype of what has two")
@@ -182,6 +191,8 @@ class Values:
         if operation in ("Eq", "NotEq"):
             return same(left, right) == (operation == "Eq")
         if operation in ("In", "NotIn"):
+            if isinstance(right, dict) and isinstance(left, str):
+                return (left in right) == (operation == "In")
             if not isinstance(right, tuple | list):
                 raise NotRead(f"in {type(right).__name__}")
             return any([same(left, v) for v in right]) == (operation == "In")
@@ -200,11 +211,16 @@ class Values:
         """owner[key]: an entry, or a view."""
         if isinstance(owner, Array):
             return indexed(owner, key if isinstance(key, tuple) else (key,))
+        if isinstance(owner, JitKernel):
+            return Launched(owner, key)
         check_key(owner, key)
         return owner[key]
 
     def attribute(self, owner, name):
         """owner.name, of an array."""
+        if isinstance(owner, Device) and name == "type" and state().way:
+            state().words.append(ON_GPU)
+            return "cuda"
         if not isinstance(owner, Array):
             raise NotRead(f"the attribute {name} of {type(owner).__name__}")
         if name == "shape":
@@ -223,7 +239,12 @@ class Values:
             return number(sympy.prod(owner.shape), "int")
         if name == "device" and owner.library == "torch":
             return Device()
+        if name == "is_cuda" and owner.library == "torch" and state().way:
+            state().words.append(ON_GPU)
+            return True
         method = METHODS[owner.library].get(name)
+        if method is None and owner.library == "torch" and state().way:
+            method = HOST_METHODS.get(name)
         if method is None:
             raise NotRead(f"the attribute {name} of an array of {owner.library}")
         if self.live and owner.library == "torch":
@@ -234,7 +255,9 @@ class Values:
 def check_key(owner: Any, key: Any) -> None:
     """Refuse what is no entry of a tuple, a list or a dict."""
     match owner, key:
-        case dict(), str():
+        case dict(), str() | DType():
+            if key not in owner and isinstance(key, DType):
+                raise Unsupported(f"no key {key.name}")
             if key not in owner:
                 raise Wrong(f"no key {key!r}")
         case (tuple() | list(), slice(start=start, stop=stop, step=step)):

@@ -28,6 +28,8 @@ from ..symbolic.symbols import M, N
 from .binding import PIDS
 from .binding import PROGRAMS as PROGRAM_COUNTS
 from .over_rows import Turn, summed
+from .places import FLOOR
+from .sizes import LEADING, Way, floor, in_rows
 from .values import Misfit, NotRead, Wrong, check_bits
 from .values import power as power_of_numbers
 
@@ -49,6 +51,9 @@ class State:
            sizes: that axes may have besides 1, M and N; zero: whether what is compared with 0 is 0
            writes: how often memory was written; cut: whether a gradient does not pass somewhere
            dtypes: the names of all that hold a number; values: all numbers and entries of arrays on the way
+           way: through the branches of a function that launches kernels, None for another function
+           needed: the conditions of its kernels; filled: their lines where a masked lane counts as 0
+           narrowed: what else the claim needs to say of them
     """
 
     library: str
@@ -64,10 +69,14 @@ class State:
     cut: bool = False
     dtypes: set[str] = field(default_factory=set)
     values: list[Expr] = field(default_factory=list)
+    way: Way | None = None
+    needed: list = field(default_factory=list)
+    filled: set[int] = field(default_factory=set)
+    narrowed: dict[str, None] = field(default_factory=dict)
 
     def beside(self, other: State) -> State:
         """This state with all that another trace rests on."""
-        names = ("domain", "kinks", "zeros", "words")
+        names = ("domain", "kinks", "zeros", "words", "needed")
         notes = {name: getattr(self, name) + getattr(other, name) for name in names}
         return replace(self, **notes)
 
@@ -83,9 +92,9 @@ def state() -> State:
 
 
 @contextmanager
-def tracing(library: str, dtype: str) -> Iterator[State]:
-    """A new trace."""
-    token = _state.set(State(library, dtype))
+def tracing(library: str, dtype: str, way: Way | None = None) -> Iterator[State]:
+    """A new trace; way: as of State."""
+    token = _state.set(State(library, dtype, way=way))
     try:
         yield _state.get()
     finally:
@@ -116,15 +125,12 @@ def number(e: Expr, kind: str) -> int | Scalar:
     """A number of Python's; a plain int where it is one."""
     check_bits(e)
     if kind == "int":
-        e = sympy.expand(e)
+        e = in_rows(e) if state().way else sympy.expand(e)
     else:
         state().values.append(e)
     return (
         int(e) if kind == "int" and e.is_Integer else Scalar(e, kind, kind == "float")
     )
-
-
-FLOOR = sympy.Function("floordiv", integer=True)
 
 
 def kind_of(value: Any) -> str:
@@ -150,7 +156,8 @@ def plain(value: int | Scalar | Array) -> Expr:
 def check_shape(shape: Sequence[Expr]) -> None:
     """Refuse an axis of another size than 1, M and N, and more axes than there are letters."""
     for size in shape:
-        if size not in (ONE, M, N, *state().sizes):
+        counted = state().way and size.is_integer and size.is_positive
+        if size not in (ONE, M, N, *state().sizes) and not counted:
             raise NotRead(f"an axis of {size} entries, neither 1, M nor N")
     if len(shape) > len(AXES):
         raise NotRead(f"an array of {len(shape)} axes")
@@ -173,6 +180,8 @@ class Memory:
         self.written, self.changed = True, False
         # whether NumPy has a number for it, which += does not change
         self.scalar = False
+        # from row to row, None where rows follow each other; whether each program holds the sum of its own rows
+        self.row_stride, self.partial = None, False
         self.born, self.zero_before = list(state().loops), ""
         self.read_whole = False
         # {open loop: the axis that its turn looks into, None where it looks into none}
@@ -240,7 +249,7 @@ class Array:
     def e(self) -> Expr:
         """An entry. What a loop writes it may read at the same turn alone, and the other way round."""
         memory = self.memory
-        if PROGRAMS in memory.shape:
+        if PROGRAMS in memory.shape or memory.partial:
             raise NotRead("a sum of a program's own rows is read")
         if self._elsewhere(memory.written_in):
             raise NotRead("an array that is read in the loop that writes it")
@@ -334,8 +343,35 @@ class Array:
                 raise NotRead("what other programs may read is written")
 
 
+class Split(Array):
+    """A tensor of three axes whose rows are those of two: M is the product of the first axes.
+
+    For launchers that take (B, T, N). Its memory, strides and views are read, and no arithmetic.
+
+    Args:  rows: the same memory as (M, N) or (M,)
+    """
+
+    def __init__(self, rows: Array):
+        self.rows, self.memory, self.turns = rows, rows.memory, {}
+        self.shape = (*LEADING, *rows.shape[1:])
+
+    @property
+    def axes(self):
+        """Refused: an axis of the memory is none of these."""
+        raise NotRead("arithmetic of a tensor of three axes, which is read of two")
+
+    e = axes
+
+
+def by_rows(a: Any) -> Any:
+    """A tensor of three axes as one of two; any other value as it is."""
+    return a.rows if isinstance(a, Split) else a
+
+
 def array(shape, e, library, dtype, kind="float", cell="") -> Array:
     """A new array."""
+    if tuple(shape[:2]) == LEADING:
+        return Split(array((M, *shape[2:]), e, library, dtype, kind, cell))
     memory = Memory(shape, e, library, dtype, kind, cell)
     return Array(memory, memory.shape, range(len(memory.shape)))
 
@@ -492,6 +528,9 @@ def _of_numbers(operation, a, b):
     left, right = plain(a), plain(b)
     if operation == "FloorDiv" and PROGRAMS in state().sizes:
         return number(FLOOR(sympy.expand(left), right), kind)
+    if operation in ("FloorDiv", "Mod") and state().way and kind == "int":
+        whole = floor(left, right)
+        return number(whole if operation == "FloorDiv" else left - right * whole, kind)
     if operation not in ARITHMETIC:
         raise NotRead(f"{operation} of numbers that depend on a size")
     if operation == "Div":
@@ -619,18 +658,39 @@ def sizes_of(shape: Sequence[Any]) -> list[Expr]:
     return list(map(plain, shape))
 
 
-def reshaped(a: Array, shape: Sequence[Any]) -> Array:
-    """The entries in another shape, where only axes of one entry come and go."""
+def strides_of(a: Array) -> list[Expr]:
+    """How far it is from entry to entry along each axis, in entries."""
+    if isinstance(a, Split):
+        first, *rest = strides_of(a.rows)
+        return [LEADING[1] * first, first, *rest]
+    if None in a.axes or a.turns:
+        raise NotRead("the strides of a view that has other axes than its tensor")
+    shape = a.memory.shape
+    strides = [sympy.prod(shape[axis + 1 :], start=ONE) for axis in range(len(shape))]
+    if a.memory.row_stride is not None:
+        strides[0] = a.memory.row_stride
+    return [strides[axis] for axis in a.axes]
+
+
+def reshaped(a: Array, shape: Sequence[Any], copy: bool = True) -> Array:
+    """The entries in another shape, where only axes of one entry come and go; a view, or what may be one."""
     sizes, count = sizes_of(shape), sympy.prod(a.shape)
     if sizes.count(-1) == 1:
-        sizes[sizes.index(-1)] = -count / sympy.prod(sizes)
+        sizes[sizes.index(-1)] = in_rows(-count / sympy.prod(sizes))
+    if tuple(sizes[:2]) == LEADING:
+        if isinstance(a, Split) and tuple(sizes) == a.shape:
+            return a
+        return Split(
+            reshaped(by_rows(a), [number(s, "int") for s in (M, *sizes[2:])], copy)
+        )
+    a = by_rows(a)
     kept = [axis for axis in range(a.ndim) if a.shape[axis] != 1]
     if [size for size in sizes if size != 1] != [a.shape[axis] for axis in kept]:
         words = f"{a.shape} reshaped to {tuple(sizes)}"
         raise NotRead(words) if sympy.prod(sizes) == count else Misfit(words)
     old = iter(kept)
     view = moved(a, [None if size == 1 else next(old) for size in sizes])
-    return perhaps_view(a, copied(view))
+    return perhaps_view(a, copied(view)) if copy else view
 
 
 def expanded(a: Array, shape: Sequence[Any]) -> Array:
@@ -652,6 +712,8 @@ def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     """The sum over axes; keep leaves them with one entry."""
     sizes = {a.letter(axis): a.shape[axis] for axis in axes}
     shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]
+    if a.memory.partial and [a.axes[axis] for axis in axes] == [0]:
+        return like(a, shape if keep else shape[1:], a.memory.e)
     kept = like(a, shape, summed(floats(a, "a sum").e, sizes))
     if keep:
         return kept

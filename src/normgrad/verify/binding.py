@@ -27,11 +27,13 @@ PROGRAM_COUNT = _Word("the number of programs along axis 0")
 FLOAT = _Word("a dtype of floating-point numbers")
 PROGRAM = _Word("the number of this program")
 LIMIT = _Word("the largest number of the sums' dtype")
+# the axes of a grid with a program for each row of B*T
+LEADING_AXES = ("rows of B", "rows of T")
 WORDS = ("WHOLE", "COLUMNS", "ROWS", "CHUNK", "PROGRAM_COUNT", "FLOAT")
 BLOCKS = (WHOLE, COLUMNS, ROWS)
 SIZED = (*BLOCKS, CHUNK)
 STRIDES = ("stride", "column_stride", "start")
-AXES = ("rows", "row tiles", "column tiles", "programs")
+AXES = ("rows", "row tiles", "column tiles", "programs", *LEADING_AXES)
 INDICES = (("i", "j"), ("i",), ("j",), ("p", "j"), ("p",), ())
 
 
@@ -146,6 +148,19 @@ class Out(T):
         return self.name
 
 
+class Zeros(Out):
+    """A pointer to memory that holds zeros before; else as Out."""
+
+    before = S.Zero
+
+
+@dataclass(frozen=True)
+class Same:
+    """A pointer to the memory of another argument; name: of that argument."""
+
+    name: str
+
+
 @dataclass(frozen=True, repr=False)
 class InOut(T):
     """A pointer to a tensor that the kernel overwrites; then: the output that it is to hold afterwards; else as T."""
@@ -221,6 +236,8 @@ def resolved(binding: Mapping, definitions: Norm) -> tuple[dict, Norm]:
     return arguments, replace(definitions, outputs=outputs, needs=needs)
 
 
+# the first two of three axes, of which M is the product
+LEADING = symbols("B T", integer=True, positive=True)
 PIDS = tuple(Symbol(f"program_{a}", integer=True, nonnegative=True) for a in range(3))
 PROGRAMS = tuple(Symbol(f"programs_{a}", integer=True, positive=True) for a in range(3))
 COLUMN_TILES, ROW_TILES = symbols("column_tiles row_tiles", integer=True, positive=True)
@@ -272,6 +289,7 @@ class Launch:
              symbol below a size, (symbol, size)
              helpers: {"function(a, b)": what it returns, as text}, taken for granted
              zero: whether what the kernel compares with 0 is 0
+             called: whether the binding is a call that was read, and has every argument
     Raises:  ValueError for what is none of these, and for two blocks of one kind; TypeError for another type
     """
 
@@ -279,6 +297,7 @@ class Launch:
     grid: tuple
     helpers: Mapping[str, str] = field(default_factory=dict)
     zero: bool = False
+    called: bool = False
 
     def __post_init__(self):
         check_fields(self)
@@ -342,7 +361,8 @@ class Launch:
         if isinstance(kind, tuple):
             return kind
         tiles = {"row tiles": ROW_TILES, "column tiles": self.column_tiles}
-        count = ({"rows": M} | tiles).get(kind, PROGRAMS[axis])
+        leading = dict(zip(LEADING_AXES, LEADING, strict=True))
+        count = ({"rows": M} | tiles | leading).get(kind, PROGRAMS[axis])
         return Integer(kind) if isinstance(kind, int) else PIDS[axis], count
 
     def programs(self, axis: int) -> Expr:

@@ -171,6 +171,7 @@ def conditions_of(state: State, defs: Defs) -> list[Condition]:
         why = "it divides by 0, or takes a root of what is negative"
         raise Wrong(f"it has a value for no input: {why}")
     conditions = list(map(Condition, relations))
+    conditions += state.needed
     for a, b in state.kinks:
         e = readable(a - b)
         if Ne(e, 0) is not S.true:

@@ -16,7 +16,8 @@ def verify(program: Any, *described: Any, **options: Any) -> Verdict:
     verify(kernel, binding, grid, definitions) is `api.verify`, of a Triton kernel.
     verify(kernel, binding, definitions) is `loops.verify_loops`, of a kernel in loops, such as Numba's.
     verify(function, definitions) is `programs.verify_function`, of a NumPy or torch function, an autograd Function or
-    a module's text; the definitions are a norm, or a forward whose gradients are worked out.
+    a module's text; the definitions are a norm, or a forward whose gradients are worked out. Triton kernels that it
+    launches are read with it. "kernels.py::name" is a function, or a class, of a file.
 
     A text, a file and a Triton kernel are read, and not run. Of a function object, a proof is confronted with a run at
     small sizes, beside the definitions evaluated by NumPy, before it is printed; run=False leaves that out, and

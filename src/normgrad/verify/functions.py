@@ -15,15 +15,17 @@ from sympy import Expr, Indexed, S, Symbol, evaluate
 
 from ..symbolic.patience import SECONDS, limited
 from ..symbolic.proof import lettered
-from ..symbolic.symbols import eps
+from ..symbolic.symbols import M, N, eps
 from .arrays import (
     AXES,
     UNNAMED,
     Array,
     NotRead,
     Scalar,
+    Split,
     State,
     array,
+    by_rows,
     like,
     state,
     tracing,
@@ -33,15 +35,19 @@ from .interpreter import (
     BACKWARD,
     Function,
     FunctionClass,
+    Layer,
     Reader,
     Unread,
     flat,
     gradients_of,
+    is_kernel,
     results_of,
 )
+from .sizes import Way, symbol
+from .source import is_jit
 from .tables.libraries import FLOATS
-from .text import module_of
-from .values import unfollowed
+from .text import TextOfFile, module_of
+from .values import Unsupported, unfollowed
 
 
 @dataclass
@@ -92,7 +98,13 @@ class Input:
         axes = zip(self.shape, reversed(AXES[: len(self.shape)]), strict=True)
         letters = {LETTERS[size]: letter for size, letter in axes if size != 1}
         own = self.head.xreplace(letters)
-        return array(self.shape, own, state().library, state().dtype)
+        value = array(self.shape, own, state().library, state().dtype)
+        value.memory.argument = state().way is not None
+        if value.memory.argument and state().way.apart and self.shape == (M, N):
+            value.memory.row_stride = symbol(f"{self.head.base}_row_stride")
+        if value.memory.argument and state().way.leading and self.shape[:1] == (M,):
+            return Split(value)
+        return value
 
 
 def target_of(reader: Reader, program: Any, name: str = "") -> Function | FunctionClass:
@@ -101,10 +113,14 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
     Args:  name: of the function in a text; without one its last
     """
     if isinstance(program, str):
-        names = reader.module(program).names
-        kinds = Function | FunctionClass
+        names = reader.names or reader.module(program, getattr(program, "file", None))
+        names = names.names
+        kinds = Function | FunctionClass | Layer
         functions = [key for key, value in names.items() if isinstance(value, kinds)]
         name = name or next(reversed(functions), "")
+        unread = [key for key, value in names.items() if isinstance(value, Unread)]
+        if unread and not functions:
+            name = name or unread[-1]
         if isinstance(names.get(name), Unread):
             reason = NotRead(names[name].why)
             reason.line = names[name].line
@@ -130,6 +146,8 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
 
 def library_of(program: Any) -> str:
     """ "torch" for an autograd Function and for what names torch, else "numpy"."""
+    if launches(program):
+        return "torch"
     if isinstance(program, str):
         nodes = ast.walk(module_of(program))
         imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
@@ -169,6 +187,7 @@ def trace(
     library: str = "numpy",
     name: str = "",
     flags: Mapping[str, bool] | None = None,
+    way: Way | None = None,
 ) -> Trace:
     """A program's outputs for every M and N.
 
@@ -176,10 +195,11 @@ def trace(
               inputs: {parameter: Input, or a plain value}
               cotangents: of an autograd Function's outputs, None of one that is marked as not differentiable
               flags: {tensor: whether its gradient is needed}; all of them for None
+              way: through the branches on sizes of a program that launches kernels
     Raises:   NotRead, with the line, for what is not followed; Wrong, one of it, for what is wrong in itself
     """
     arguments = program, inputs, cotangents, name, flags
-    with tracing(library, UNNAMED) as noted, evaluate(True):
+    with tracing(library, UNNAMED, way) as noted, evaluate(True):
         try:
             with followed():
                 traced = _traced(*arguments)
@@ -189,16 +209,37 @@ def trace(
     # nothing has another dtype than the arguments, and the program does not ask which
     if noted.dtypes <= {UNNAMED}:
         return traced
-    traces = []
+    traces, dtypes = [], []
     for dtype in FLOATS[library]:
-        with tracing(library, dtype), evaluate(True), followed():
-            traces.append(_traced(*arguments))
+        with tracing(library, dtype, way), evaluate(True):
+            try:
+                with followed():
+                    traces.append(_traced(*arguments))
+                dtypes.append(dtype)
+            except Unsupported as reason:
+                unsupported = reason
+    if not traces:
+        raise unsupported
+    if len(dtypes) < len(FLOATS[library]):
+        traces[0].noted.narrowed[f"tensors of {', '.join(dtypes)}"] = None
     texts = list(map(_as_text, traces))
     if any(text != texts[0] for text in texts):
         raise NotRead(
             "another formula for another dtype: a branch on a dtype may change digits only"
         )
     return traces[0]
+
+
+def _reader(program, symbols):
+    """The reader of one trace; of a launcher's text one for all traces, which keeps the module's names."""
+    shared = {} if state().way is None else state().way.shared
+    if not isinstance(program, str) or not shared:
+        return Reader(symbols)
+    if symbols not in shared:
+        shared[symbols] = Reader(symbols)
+    reader = shared[symbols]
+    reader.restart()
+    return reader
 
 
 def _as_text(traced):
@@ -211,7 +252,7 @@ def _as_text(traced):
 
 
 def _traced(program, inputs, cotangents, name, flags):
-    reader = Reader(symbols=not any(_is_eps(value) for value in inputs.values()))
+    reader = _reader(program, not any(_is_eps(value) for value in inputs.values()))
     target = target_of(reader, program, name)
     values = {}
     for key, value in inputs.items():
@@ -223,10 +264,14 @@ def _traced(program, inputs, cotangents, name, flags):
             raise NotRead(f"{key}: {reason}; needs {words}") from None
     if isinstance(target, FunctionClass):
         return _of_class(reader, target, values, cotangents, flags)
-    outputs = reader.call(target, [], values)
+    if isinstance(target, Layer):
+        outputs = reader.layer(target, values)
+        target = target.methods["forward"]
+    else:
+        outputs = reader.call(target, [], values)
     names = list(outputs) if isinstance(outputs, dict) else names_returned(target)
     return Trace(
-        list(flat(outputs)), names, container_of(outputs), {}, _written(values),
+        list(map(by_rows, flat(outputs))), names, container_of(outputs), {}, _written(values),
         reader.used, state(), None, [], False, _defaults(target, values),
     )  # fmt: skip
 
@@ -261,6 +306,8 @@ def _of_class(reader, target, values, cotangents, flags):
         returned = reader.call(backward, [context, *given])
         gradients = _placed(backward, gradients_of, returned, arguments, flags)
     gradients = dict(zip(names, gradients, strict=False))
+    outputs = list(map(by_rows, outputs))
+    gradients = {name: by_rows(value) for name, value in gradients.items()}
     return Trace(
         outputs, _field_names(forward), container, gradients,
         _written(written), reader.used, state(), passed, marked, reader.asked, defaults,
@@ -309,12 +356,30 @@ def _is_eps(value):
     return isinstance(value, Input) and value.head == eps
 
 
+def launches(program: Any) -> bool:
+    """Whether a program has kernels of Triton's beside it, or in files of its package, which it may launch."""
+    if isinstance(program, TextOfFile):
+        return True
+    if isinstance(program, str):
+        nodes = list(ast.walk(module_of(program)))
+        functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+        imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
+        has_kernels = any(is_jit(d) for node in functions for d in node.decorator_list)
+        return has_kernels and any("triton" in ast.unparse(node) for node in imports)
+    function = getattr(program, "forward", program)
+    names = getattr(function, "__globals__", {})
+    return any(map(is_kernel, names.values()))
+
+
 def parameters_of(program: Any, name: str = "") -> tuple[list[str], list[str], bool]:
     """The parameters of a program, those without a default, and whether it is an autograd Function."""
-    with tracing(library_of(program), "float64"):
+    way = Way(apart=False) if launches(program) else None
+    with tracing(library_of(program), "float64", way):
         target = target_of(Reader(), program, name)
     is_class = isinstance(target, FunctionClass)
     function, first = target, 0
+    if isinstance(target, Layer):
+        return (*_parameters_of_layer(target), False)
     if is_class:
         if "forward" not in target.methods:
             raise NotRead(f"{target.name}, which has no forward")
@@ -327,6 +392,33 @@ def parameters_of(program: Any, name: str = "") -> tuple[list[str], list[str], b
     if not is_class:
         names += [argument.arg for argument in arguments.kwonlyargs]
     return names, [key for key in names if key not in function.defaults], is_class
+
+
+def _parameters_of_layer(layer):
+    """(the parameters of a layer's __init__ and forward, and the names of those that it trains; the needed ones)."""
+    if "forward" not in layer.methods:
+        raise NotRead(f"{layer.name}, which has no forward")
+    names, needed = [], []
+    for method in ("__init__", "forward"):
+        if method not in layer.methods:
+            continue
+        function = layer.methods[method]
+        if function.node.args.vararg or function.node.args.kwarg:
+            raise NotRead(f"{layer.name}.{method} with * in its parameters")
+        own = function.parameters[1:]
+        names += own
+        needed += [name for name in own if name not in function.defaults]
+        for node in ast.walk(function.node) if method == "__init__" else ():
+            match node:
+                case ast.Assign(
+                    [ast.Attribute(value=ast.Name(), attr=name)], ast.Call(called)
+                ) if ast.unparse(called).endswith("Parameter"):
+                    names.append(name)
+                    needed.append(name)
+    repeated = {name for name in names if names.count(name) > 1}
+    if repeated:
+        raise NotRead(f"{layer.name}: {min(repeated)} is the name of two things")
+    return names, needed
 
 
 def names_returned(target: Function) -> list[str] | None:

@@ -14,16 +14,17 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import getattr_static
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
 import sympy
-from sympy import Rational
+from sympy import Expr, Rational
 
-from ..symbolic.symbols import eps
+from ..symbolic.symbols import M, N, eps
 from .array_values import Values, check_key
 from .arrays import (
     ARITHMETIC,
@@ -57,9 +58,21 @@ from .genuine import (
     is_genuine,
     member,
 )
+from .host import (
+    SUPER,
+    WRAPPERS,
+    is_guard,
+    is_only_read,
+    is_passive,
+    only_speed,
+)
 from .importing import check_bound
+from .launch import Caller, JitKernel, Launched
 from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
+from .sizes import symbol
+from .source import Source, file_of, is_jit, source_of, text_of
+from .source import plain as plain_kernel
 from .syntax import (
     Returned,
     Walker,
@@ -69,10 +82,10 @@ from .syntax import (
     positional,
     runs,
 )
-from .tables.libraries import MEMBERS, TABLES
+from .tables.libraries import HOST, MEMBERS, TABLES
 from .tables.numpy import of_dtype
 from .tables.python import BUILTINS, LONGEST, iterated
-from .tables.signatures import Known
+from .tables.signatures import Fields, Known, Trained
 from .text import module_of
 
 DEEPEST = 40
@@ -120,8 +133,12 @@ class Named:
     name: str
 
 
-FUNCTION, ONCE, STATIC, QUIET, ERRSTATE = map(
-    Named, ("Function", "once_differentiable", "staticmethod", "quiet", "errstate")
+FUNCTION, LAYER, TENSOR, ONCE, STATIC, QUIET, ERRSTATE, GUARD = map(
+    Named,
+    (
+        *("Function", "Module", "Tensor", "once_differentiable", "staticmethod"),
+        *("quiet", "errstate", "guard"),
+    ),
 )
 KNOWN: dict[str, Any] = {
     **MEMBERS,
@@ -131,6 +148,12 @@ KNOWN: dict[str, Any] = {
     "torch.no_grad": QUIET,
     "torch.enable_grad": QUIET,
     "numpy.errstate": ERRSTATE,
+    "torch.inference_mode": QUIET,
+    "torch.cuda.device": GUARD,
+    "torch.cuda._DeviceGuard": GUARD,
+    "torch.nn.Module": LAYER,
+    "torch.nn.Parameter": HOST["torch.nn.Parameter"],
+    "torch.Tensor": TENSOR,
 }
 
 
@@ -189,11 +212,13 @@ class Function:
     """A function of the program.
 
     Args:  node: its syntax tree; scope: where its free names are found; defaults: {parameter: value}
+           wrapper: what a decorator of the text has put in its place
     """
 
     node: ast.FunctionDef | ast.Lambda
     scope: Any
     defaults: dict[str, Any]
+    wrapper: Function | None = None
 
     @property
     def parameters(self) -> list[str]:
@@ -207,6 +232,27 @@ class FunctionClass:
 
     name: str
     methods: dict[str, Function]
+
+
+@dataclass(eq=False)
+class Layer:
+    """A subclass of torch.nn.Module: its name and its methods."""
+
+    name: str
+    methods: dict[str, Function]
+
+
+@dataclass(eq=False)
+class Instance:
+    """A layer that is made.
+
+    Args:  ready: whether the __init__ of torch.nn.Module was called; made: whether its own has ended
+    """
+
+    layer: Layer
+    attributes: dict[str, Any] = field(default_factory=dict)
+    ready: bool = False
+    made: bool = False
 
 
 def local_names(body: Sequence[ast.AST], in_place: bool = True) -> set[str]:
@@ -285,7 +331,9 @@ class Scope:
 
 
 class Globals(Scope):
-    """The names of a module's text, and below them Python's own."""
+    """The names of a module's text, and below them Python's own; source: the text, where it has kernels."""
+
+    source: Source | None = None
 
     def has(self, name: str) -> bool:
         """Whether a name has a value, or is a builtin, or annotations are not evaluated."""
@@ -297,6 +345,8 @@ class Globals(Scope):
         value = self.names.get(name)
         if isinstance(value, Unread):
             raise NotRead(f"{name} of line {value.line}: {value.why}")
+        if isinstance(value, dict) and self.source and is_only_read(name, self.source):
+            return dict(value)
         if name in self.names:
             return self.reader.constant(name, super().load(name))
         return builtin(name)
@@ -353,9 +403,60 @@ def builtin(name: str) -> Any:
     """A builtin by its name."""
     if name == "staticmethod":
         return STATIC
+    if name == "isinstance" and state().way:
+        return partial(is_instance)
+    if name == "print" and state().way:
+        return partial(lambda *values: None)
+    if name in PLAIN_TYPES and name not in BUILTINS and state().way:
+        return Named(name)
     if name in BUILTINS:
         return BUILTINS[name]
+    if state().way and not hasattr(builtins, name):
+        raise Wrong(f"a NameError: {name} has no value")
     raise NotRead(f"the name {name}")
+
+
+class Raised(NotRead):
+    """An error that a launcher raises on one way through its branches on sizes."""
+
+
+def source_once(text: str, file: Path | None) -> Source:
+    """A module's text with its kernels, one for all ways of a verdict."""
+    shared = state().way.shared
+    if (text, file) not in shared:
+        shared[text, file] = Source(text, file)
+    return shared[text, file]
+
+
+def is_kernel(value: Any) -> bool:
+    """Whether an object is a kernel of Triton's, as its decorators leave it."""
+    return type(value).__module__.startswith("triton.") and hasattr(value, "fn")
+
+
+PLAIN_TYPES = {"int", "float", "str", "bool", "tuple", "list"}
+
+
+def is_instance(value: Any, kind: Any) -> bool:
+    """isinstance of a tensor."""
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    names = [getattr(k, "name", "") for k in kinds]
+    if not isinstance(value, Array | bool | int | str | Scalar | tuple | list | None):
+        raise NotRead("isinstance of what is no tensor and no number")
+    own = type(value).__name__
+    if isinstance(value, Scalar):
+        own = value.kind
+    if set(names) <= PLAIN_TYPES:
+        return own in names or own == "bool" and "int" in names
+    known = [
+        k is TENSOR or name.endswith("DTensor")
+        for k, name in zip(kinds, names, strict=True)
+    ]
+    if not all(known):
+        raise NotRead("isinstance of another type than torch.Tensor")
+    if isinstance(value, Array) and TENSOR in kinds:
+        return True
+    state().words.append("no argument is a DTensor")
+    return False
 
 
 class Reader(Walker):
@@ -369,8 +470,22 @@ class Reader(Walker):
         self, symbols: bool = True, compiled: Callable[[Any], Any] | None = None
     ):
         super().__init__(Values())
-        self.symbols, self.used, self.depth = symbols, {}, 0
-        self.phase, self.asked, self.compiled = FORWARD, False, compiled
+        self.symbols, self.compiled = symbols, compiled
+        # the names of the module, for a text that is read several times
+        self.names: Globals | None = None
+        self.restart()
+        self.source: Source | None = None
+        # the file that is read, and the names of those of its package
+        self.file: Path | None = None
+        self.files: dict[Path, Globals | None] = {}
+        # of a layer, {the name of its parameter: its value}
+        self.parameters: dict[str, Array] = {}
+        self.caller = Caller(self.call, self._set_by_decorator)
+
+    def restart(self) -> None:
+        """Begin a trace."""
+        self.used: dict[str, Expr] = {}
+        self.depth, self.phase, self.asked = 0, FORWARD, False
 
     # what stands around the program
 
@@ -390,6 +505,8 @@ class Reader(Walker):
             value = self.compiled(value)
         if value is None or isinstance(value, Known) or type(value) in (bool, int, str):
             return value
+        if value in (M, N):
+            return Scalar(value, "int")
         if type(value) is float and math.isfinite(value):
             return Scalar(Rational(repr(value)), "float")
         if type(value) is tuple:
@@ -410,6 +527,9 @@ class Reader(Walker):
             return self.class_of(value)
         if isinstance(value, FunctionType):
             return self.function_of(value)
+        if state().way and is_kernel(value):
+            source, name = source_of(value)
+            return JitKernel(name, source, Outside(self, plain_kernel(value)))
         raise NotRead(f"{type(value).__name__} from outside the function")
 
     def function_of(self, function: FunctionType) -> Function:
@@ -452,9 +572,9 @@ class Reader(Walker):
             methods[name] = self.function_of(method.__func__)
         return FunctionClass(kind.__name__, methods)
 
-    def module(self, text: str) -> Globals:
-        """The names that a module's text defines."""
-        self.phase = MODULE
+    def module(self, text: str, file: Path | None = None) -> Globals:
+        """The names that a module's text defines; file: that it is from, whose package is read as well."""
+        self.phase, self.file = MODULE, file
         tree = module_of(text)
         bound = local_names(tree.body)
         for name in sorted(bound - UNUSED):
@@ -462,10 +582,32 @@ class Reader(Walker):
                 raise NotRead(f"{name}, which Python reads by itself")
         names = Globals(None, bound | {"__name__"}, self)
         names.names["__name__"] = "program"
-        self.execute(tree.body, names)
+        if state().way:
+            self.source = names.source = source_once(text, file)
+            self._execute_module(tree.body, names)
+            self.names = names
+        else:
+            self.execute(tree.body, names)
         check_bound(tree)
         self.phase = FORWARD
         return names
+
+    def _execute_module(self, body, names):
+        """Read the statements of a module with kernels; what is not read leaves the names that it binds unread.
+
+        For a file that has tests, benchmarks and other layers beside the function in question. It stops a statement
+        that may change a function of the text or of a library, as `torch.rsqrt = torch.sqrt` does.
+        """
+        for node in body:
+            try:
+                self.execute([node], names)
+            except NotRead as reason:
+                if self.source.hidden or "*" in self.source.imports:
+                    raise
+                if not is_passive(node, self.source):
+                    raise
+                for name in local_names([node]):
+                    names.names[name] = Unread(str(reason), node.lineno)
 
     def _check_decorators(self, node, scope):
         if self.compiled is not None:
@@ -473,11 +615,30 @@ class Reader(Walker):
         for decorator in node.decorator_list:
             if isinstance(decorator, ast.Call):
                 value = QUIET if self._is_quiet(decorator, scope) else None
+                if self._is_plain_wrapper(decorator.func, scope):
+                    continue
+            elif self._is_plain_wrapper(decorator, scope):
+                continue
             else:
                 value = self.evaluate(decorator, scope)
             if value not in (STATIC, ONCE, QUIET):
                 raise NotRead(f"the decorator of {node.name}")
             state().cut |= value is QUIET
+
+    def _is_plain_wrapper(self, node, scope):
+        """Whether a decorator is one of torch's that leaves a launcher what it says, without an autocast."""
+        return bool(state().way) and self._path(node, scope) in WRAPPERS
+
+    @staticmethod
+    def _path(node, scope):
+        """The path of a name of a library, "" for what is none."""
+        names, root = [], node
+        while isinstance(root, ast.Attribute):
+            names, root = [root.attr, *names], root.value
+        name = getattr(root, "id", "")
+        value = scope.load(name) if scope.has(name) else None
+        path = getattr(value, "path", getattr(value, "name", ""))
+        return ".".join([str(path), *names])
 
     def _is_quiet(self, node, scope):
         """Whether a call makes a context in which numbers are the same, such as torch.no_grad() and np.errstate.
@@ -503,14 +664,27 @@ class Reader(Walker):
         return self.values.decided(self.evaluate(test, scope))
 
     def read_If(self, node, scope):
-        """A branch that is the same at every size."""
+        """A branch that is the same at every size, or by which a launcher chooses numbers of warps."""
+        if state().way and only_speed(node):
+            for name in local_names([node]):
+                scope.names[name] = Scalar(symbol(name), "int")
+            return
         chosen = self._holds(node.test, scope)
         self.execute(node.body if chosen else node.orelse, scope)
 
     def read_Assert(self, node, scope):
         """What holds at every size."""
-        if not self._holds(node.test, scope):
-            raise NotRead("an assertion that fails")
+        if self._holds(node.test, scope):
+            return
+        if state().way:
+            raise Raised(ast.unparse(node.test))
+        raise NotRead("an assertion that fails")
+
+    def read_Raise(self, node, scope):
+        """An error, on one way through a launcher."""
+        if state().way is None:
+            raise NotRead("the statement raise")
+        raise Raised(ast.unparse(node))
 
     def read_Import(self, node, scope):
         """A library, or a module that is not read."""
@@ -523,23 +697,78 @@ class Reader(Walker):
     def read_ImportFrom(self, node, scope):
         """Names of a library, or of a module that is not read."""
         path = node.module or ""
+        names = self._of_file(path, node.level)
         for alias in node.names:
             if alias.name == "*":
                 raise NotRead("an import of *")
+            if names is not None and names.has(alias.name):
+                scope.names[alias.asname or alias.name] = names.names[alias.name]
+                continue
             value = Named(f"{path}.{alias.name}")
             if path.partition(".")[0] in TABLES and not node.level:
                 with suppress(NotRead):  # what is not in the tables is a name alone
                     value = self.attribute(Module(path), alias.name)
             scope.names[alias.asname or alias.name] = value
 
+    def _of_file(self, path, level):
+        """The names of a file of the same package, None where there is none."""
+        if self.file is None or not state().way:
+            return None
+        file = file_of(self.file, path, level)
+        if file is None:
+            return None
+        if file not in self.files:
+            before = self.file, self.source, self.phase
+            self.files[file] = None
+            try:
+                self.files[file] = self.module(text_of(file), file)
+            finally:
+                self.file, self.source, self.phase = before
+        return self.files[file]
+
+    def read_Try(self, node, scope):
+        """Imports of a module, which are taken to succeed; of another `try` nothing is known."""
+        imports = [isinstance(line, ast.Import | ast.ImportFrom) for line in node.body]
+        if not (state().way and self.phase == MODULE and all(imports)):
+            raise NotRead("the statement try")
+        self.execute(node.body, scope)
+
     def read_FunctionDef(self, node, scope):
-        """A function."""
+        """A function, or a kernel that it launches."""
+        if state().way and is_guard(node):
+            scope.names[node.name] = GUARD
+            return
+        if self.source and any(map(is_jit, node.decorator_list)):
+            scope.names[node.name] = JitKernel(node.name, self.source, scope)
+            return
         try:
-            self._check_decorators(node, scope)
+            decorators = self._wrappers(node, scope)
             check_annotations(node, scope)
-            scope.names[node.name] = self._function(node, scope)
+            function = self._function(node, scope)
+            for decorator in reversed(decorators):
+                wrapper = self.call(decorator, [function])
+                if not isinstance(wrapper, Function):
+                    raise NotRead(f"the decorator of {node.name}")
+                function = replace(function, wrapper=wrapper)
+            scope.names[node.name] = function
         except NotRead as reason:
             self._leave_out(node, reason, scope)
+
+    def _wrappers(self, node, scope):
+        """The decorators of a function that are functions of the text; all others change nothing."""
+        names = [part.id for part in node.decorator_list if isinstance(part, ast.Name)]
+        values = {name: scope.load(name) for name in names if scope.has(name)}
+        wrappers = [name for name in names if isinstance(values.get(name), Function)]
+        if not (state().way and wrappers):
+            self._check_decorators(node, scope)
+            return []
+        others = [
+            part
+            for part in node.decorator_list
+            if getattr(part, "id", "") not in wrappers
+        ]
+        self._check_decorators(ast.FunctionDef(node.name, decorator_list=others), scope)
+        return [values[name] for name in wrappers]
 
     def _leave_out(self, node, reason, scope):
         """Keep a function or a class of the module that is not read, where making it runs nothing of the text.
@@ -621,16 +850,65 @@ class Reader(Walker):
         except NotRead as reason:
             self._leave_out(node, reason, scope)
         else:
-            self._read_function_class(node, base, scope)
+            read = self._read_layer if base is LAYER else self._read_function_class
+            read(node, base, scope)
 
     def _base_of(self, node, scope):
         """The autograd Function, torch's or the text's, that a class is made of."""
         bases = [self.evaluate(base, scope) for base in node.bases]
         if len(bases) != 1 or node.keywords or node.decorator_list:
             raise NotRead(f"the class {node.name}")
-        if bases[0] is not FUNCTION and not isinstance(bases[0], FunctionClass):
-            raise NotRead(f"the class {node.name}, which is no autograd Function")
+        if (
+            bases[0] is not FUNCTION
+            and bases[0] is not LAYER
+            and not isinstance(bases[0], FunctionClass)
+        ):
+            words = "which is no autograd Function and no torch.nn.Module"
+            raise NotRead(f"the class {node.name}, {words}")
         return bases[0]
+
+    def _read_layer(self, node, base, scope):
+        inner = Scope(scope, local_names(node.body), self)
+        self.execute(node.body, inner)
+        for name, value in inner.names.items():
+            if not isinstance(value, Function) or value.node.decorator_list:
+                raise NotRead(f"{node.name}.{name}, which is no plain method")
+            if name.startswith("_") and name != "__init__":
+                raise NotRead(
+                    f"{node.name}.{name}, which torch or Python calls by itself"
+                )
+            value.scope = scope
+        scope.names[node.name] = Layer(node.name, dict(inner.names))
+
+    def layer(self, kind: Layer, values: dict[str, Any]) -> Any:
+        """What forward of a layer returns.
+
+        Args:  values: {parameter of __init__ or forward, or name of a parameter that is trained: its value}
+        """
+        instance, methods = Instance(kind), kind.methods
+        made = methods.get("__init__")
+        own = made.parameters[1:] if made else []
+        self.parameters = values
+        if made:
+            given = {name: values[name] for name in own if name in values}
+            self.call(made, [instance], given)
+            if not instance.ready:
+                raise Wrong(f"{kind.name}.__init__ does not call super().__init__()")
+        instance.made = True
+        names = methods["forward"].parameters[1:]
+        given = {name: values[name] for name in names if name in values}
+        return self.call(methods["forward"], [instance], given)
+
+    def read_Expr(self, node, scope):
+        """A call, or a docstring; the __init__ of torch.nn.Module lets a layer have parameters."""
+        if not SUPER.fullmatch(ast.unparse(node)):
+            return super().read_Expr(node, scope)
+        layers = [
+            value for value in scope.names.values() if isinstance(value, Instance)
+        ]
+        if len(layers) != 1 or layers[0].made:
+            raise NotRead("super() outside of the __init__ of a layer")
+        layers[0].ready = True
 
     def _read_function_class(self, node, base, scope):
         inherited = {} if base is FUNCTION else base.methods
@@ -651,10 +929,17 @@ class Reader(Walker):
             quiet = part.optional_vars is None and self._is_quiet(
                 part.context_expr, scope
             )
-            if not quiet:
+            if not quiet and not self._is_guard(part.context_expr, scope):
                 raise NotRead("a with of another kind than torch.no_grad()")
-        state().cut = True
+            state().cut |= quiet
         self.execute(node.body, scope)
+
+    def _is_guard(self, node, scope):
+        """Whether a context only says on which GPU kernels run."""
+        match node:
+            case ast.Call(called, [_], []) if state().way:
+                return self.evaluate(called, scope) is GUARD
+        return False
 
     def read_Delete(self, node, scope):
         """A name that is gone."""
@@ -679,6 +964,9 @@ class Reader(Walker):
                 self._write(target, value, scope)
             case ast.Attribute(attr=name):
                 owner = self.evaluate(target.value, scope)
+                if isinstance(owner, Instance) and not owner.made:
+                    owner.attributes[name] = self._part_of_layer(owner, name, value)
+                    return
                 if not isinstance(owner, Context) or state().loops:
                     raise NotRead(f"a write to the attribute {name}")
                 if (
@@ -688,6 +976,26 @@ class Reader(Walker):
                 if name in OF_TORCH or name.startswith("_"):
                     raise NotRead(f"a write to ctx.{name}, which is torch's own")
                 owner.attributes[name] = value
+
+    def _part_of_layer(self, owner, name, value):
+        """An attribute that __init__ sets; a parameter is the tensor that the caller says."""
+        if name in owner.layer.methods or name.startswith("_"):
+            raise NotRead(f"self.{name}, which is a method or torch's own")
+        if isinstance(owner.attributes.get(name), Array):
+            raise NotRead(f"self.{name}, a parameter that is set twice")
+        if not isinstance(value, Trained):
+            return value
+        if not owner.ready:
+            raise Wrong(f"self.{name} is a parameter before super().__init__()")
+        if name not in self.parameters:
+            raise NotRead(f"self.{name}: say which tensor it is, as {name}='weight'")
+        tensor = self.parameters[name]
+        if not isinstance(tensor, Array) or tensor.shape != value.shape:
+            got = getattr(tensor, "shape", type(tensor).__name__)
+            raise NotRead(
+                f"self.{name}: is made as {value.shape}, and is said to be {got}"
+            )
+        return tensor
 
     def _write(self, target, value, scope):
         owner = self.evaluate(target.value, scope)
@@ -791,8 +1099,8 @@ class Reader(Walker):
         pairs = {}
         for key, value in zip(node.keys, node.values, strict=True):
             name = self.evaluate(key, scope) if key is not None else None
-            if not isinstance(name, str):
-                raise NotRead("a dict whose keys are no texts")
+            if not isinstance(name, str | DType):
+                raise NotRead("a dict whose keys are no texts and no dtypes")
             pairs[name] = self.evaluate(value, scope)
         return pairs
 
@@ -841,20 +1149,33 @@ class Reader(Walker):
                 return owner
             case Context():
                 return self._of_context(owner, name)
+            case Instance(attributes=attributes) if name in attributes:
+                return attributes[name]
+            case Instance(layer=layer) if name in layer.methods:
+                return partial(self._of_layer, layer.methods[name], owner)
+            case Fields(values=values) if name in values:
+                return values[name]
             case FunctionClass() if name == "apply":
                 return partial(self.apply, owner)
             case FunctionClass(methods=methods) if name in methods:
                 return methods[name]
+            case dict() if name in ("items", "keys", "values", "get"):
+                return partial(of_dict, owner, name)
             case list() if name == "append" and not state().loops:
                 return partial(owner.append)
         return self.values.attribute(owner, name)
 
+    def _of_layer(self, method, instance, *args):
+        return self.call(method, [instance, *args])
+
     def _of_module(self, path):
+        if state().way and path in HOST:
+            return HOST[path]
         if path in KNOWN:
             if self.values.live:
                 check_member(path)
             return KNOWN[path]
-        if any(key.startswith(f"{path}.") for key in KNOWN):
+        if any(key.startswith(f"{path}.") for key in (*KNOWN, *HOST)):
             return Module(path)
         raise NotRead(path)
 
@@ -907,6 +1228,14 @@ class Reader(Walker):
 
     value_ListComp = _comprehension
 
+    def value_DictComp(self, node, scope):
+        """A dict of what a loop gives."""
+        pairs = ast.Tuple([node.key, node.value], ast.Load())
+        items = self._comprehension(ast.ListComp(pairs, node.generators), scope)
+        if not isinstance(items, list) or not all(type(key) is str for key, _ in items):
+            raise NotRead("a dict whose keys are no texts")
+        return dict(items)
+
     # calls
 
     def value_Call(self, node, scope):
@@ -927,6 +1256,8 @@ class Reader(Walker):
                 return target(*args, **options)
             case Function():
                 return self._call_function(target, args, options)
+            case Launched():
+                return self.caller.launch(target, args, options)
             case partial() if not options:
                 return target(*args)
             case DType() if len(args) == 1 and not options:
@@ -935,6 +1266,8 @@ class Reader(Walker):
         raise NotRead(f"a call of {name}")
 
     def _call_function(self, function, args, options):
+        if function.wrapper:
+            return self._call_function(function.wrapper, args, options)
         if self.depth > DEEPEST:
             raise NotRead("calls that go on and on")
         node = function.node
@@ -956,6 +1289,12 @@ class Reader(Walker):
         finally:
             self.depth -= 1
 
+    def _set_by_decorator(self, kernel, setting, values):
+        """What a function of triton.heuristics gives."""
+        scope = Scope(kernel.scope, {setting.others}, self)
+        scope.names[setting.others] = values
+        return self.evaluate(setting.value, scope)
+
     def forward(
         self, kind: FunctionClass, args: list, flags: tuple[bool, ...] | None = None
     ) -> tuple[Any, Context]:
@@ -974,6 +1313,13 @@ class Reader(Walker):
         result = self.forward(kind, list(args))[0]
         results_of(result)
         return result
+
+
+def of_dict(values: dict, name: str, *args: Any) -> Any:
+    """What dict.items, keys, values and get return."""
+    if name == "get":
+        return values.get(*args)
+    return list(getattr(values, name)())
 
 
 def results_of(outputs: Any) -> list[Array]:

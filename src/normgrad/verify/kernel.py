@@ -214,6 +214,12 @@ class Kernel(Walker):
                 raise uncompiled(f"{ast.unparse(node.func)} of a tl.constexpr")
         for value in getattr(target, "bound", ()):
             self._leave_out_1(value)
+            bound = self.launch.arguments.get(getattr(node.func.value, "id", ""))
+            if self.launch.called and bound == 1 and value == Index(S.One):
+                words = (
+                    f"{ast.unparse(node.func)} of 1, of which Triton makes a constant"
+                )
+                raise uncompiled(words)
         args, named = self.arguments(node, local)
         self.language.passed = [False] * len(args), {}
         if len(args) == len(node.args):
@@ -302,6 +308,8 @@ class Kernel(Walker):
     def _settings(self, kernel, names):
         """{argument: the value that a decorator gives it}; refuses a binding that a decorator contradicts."""
         given = {}
+        if self.launch.called:
+            return given
         for setting in self.decorators.settings:
             name = setting.name
             if name not in names:

@@ -357,6 +357,7 @@ class Language:
         e = getattr(size, "e", None)
         for axis, lanes in self.tiles.places.lanes.items():
             if e is not None and e == lanes:
+                self.tiles.lengths.add(e)
                 if e == N:
                     self.tiles.told["N a power of 2"] = None
                 return axis

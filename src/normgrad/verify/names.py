@@ -10,7 +10,18 @@ from typing import Any
 
 from sympy import S, sympify
 
-from .binding import CHUNK, COLUMNS, FLOAT, PROGRAM_COUNT, ROWS, TAKEN, WHOLE, T, letter
+from .binding import (
+    CHUNK,
+    COLUMNS,
+    FLOAT,
+    PROGRAM_COUNT,
+    ROWS,
+    TAKEN,
+    WHOLE,
+    Same,
+    T,
+    letter,
+)
 from .source import Source
 from .tables.dtypes import FLOATS, PYTHON, SIZES
 from .tiles import Tiles
@@ -92,7 +103,9 @@ class Names:
             words = f"{name}={ast.unparse(default)}"
             return Given(self.evaluate(default, self.source), words, guessed=True)
         bound = self.launch.arguments[name]
-        if isinstance(bound, T):
+        if isinstance(bound, Same):
+            name = bound.name
+        if isinstance(bound, T | Same):
             return Pointer(name, Index(S.Zero))
         if bound is FLOAT:
             return Dtype(FLOATS)

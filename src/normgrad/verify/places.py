@@ -7,6 +7,7 @@ or A, A + s, A + 2 s and so on below E, as a loop counts. What the table does no
 |---|---|---|
 | 0 where a row has one tile, or the last tile | that tile | |
 | the program's number | its own tile | its own row or tile |
+| b T + t of the programs (b, t) | | its own row |
 | 0, 1, ..., T - 1 | all | all |
 | from a tile to a tile, upwards or downwards, each counted from the first or the last | these | |
 | pid, pid + P, ..., below T | | the program's share |
@@ -20,10 +21,20 @@ from __future__ import annotations
 from sympy import Add, Expr, Function, S, Symbol, cancel, expand, fraction
 
 from ..symbolic.symbols import M, N
-from .binding import PIDS, ROW_TILES, Launch, letter
+from .binding import LEADING, LEADING_AXES, PIDS, ROW_TILES, Launch, letter
 from .values import LANES, NotRead, Place
 
-CEILING = Function("cdiv", integer=True)
+
+class cdiv(Function):  # noqa: N801 - SymPy prints a function by its class
+    """A quotient of integers, rounded up; the divisor is at least 1."""
+
+    is_integer = True
+
+    def _eval_is_positive(self):
+        return True if self.args[0].is_positive else None
+
+
+CEILING = cdiv
 FLOOR = Function("floordiv", integer=True)
 LEAST = Function("least", integer=True)
 
@@ -248,6 +259,14 @@ class Places:
             q = exact(e - lane, unit)
             if q is None:
                 return self._unaligned(expand(e - lane))
+        if not lanes and self._of_leading(q):
+            return (
+                "own",
+                False,
+                M,
+                None,
+                frozenset(map(self.launch.grid.index, LEADING_AXES)),
+            )
         first, s, end, turn = self._progression(q, unit, M, tiles)
         if (first, s, end) == (0, 1, tiles):
             return "all", lanes, M, turn, frozenset()
@@ -263,6 +282,16 @@ class Places:
             return None
         axis, last = share
         return "own", lanes or end != last, M, turn, frozenset({axis})
+
+    def _of_leading(self, q):
+        """Whether an index is b*T + t, of a grid that has the programs (b, t) of all B*T rows.
+
+        For a grid of two axes, (B, T). It stops b*B + t, by which two programs have one row.
+        """
+        if not set(LEADING_AXES) <= set(self.launch.grid):
+            return False
+        b, t = (PIDS[self.launch.grid.index(kind)] for kind in LEADING_AXES)
+        return expand(q - b * LEADING[1] - t) == 0
 
     def _unaligned(self, start):
         """Tiles that start at a program's first row, whatever that is: they end where the program's rows do.

@@ -12,7 +12,9 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import compress, product
+from pathlib import Path
 from types import FunctionType, NoneType
 from typing import Any
 
@@ -28,6 +30,7 @@ from ..symbolic.notation import Partial, tensor
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
+from ..symbolic.witness import counterexample
 from .arrays import ONE, Array, NotRead, State, Wrong, is_number, plain
 from .binding import check_roles
 from .conditions import concluded, conditions_of
@@ -49,15 +52,23 @@ from .functions import (
     Input,
     Trace,
     entry,
+    launches,
     library_of,
     parameters_of,
     trace,
 )
-from .text import check_seconds, check_type, value_of
+from .interpreter import Raised
+from .sizes import Way, next_power_of_2, symbol
+from .source import is_file, text_of
+from .text import TextOfFile, check_seconds, check_type, value_of
 from .values import Misfit
 from .verdict import (
+    FILLED,
+    IF_ZERO,
+    KINDS,
     MORE,
     NOT_READ,
+    PROVED,
     REFUTED,
     WRONG,
     Claim,
@@ -89,6 +100,8 @@ SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 SUMS = {i: rows, j: columns}
 OPTIONS = ("definitions", "outputs", "library", "name", "seconds", "run")
 UNFOLLOWED = (NotRead, NotImplementedError, OutOfPatience, RangeError, RecursionError)
+PACKED = "entries of a row, and vectors, lie side by side"
+TRUSTED = "other files of the package change nothing that is read"
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
 
 
@@ -201,6 +214,7 @@ def verify_function(
     Returns:  Verdict, one for each output
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
     """
+    program, name = located(program, name)
     _check_options(definitions, outputs, name, seconds)
     check_type("run", run, bool, NoneType)
     if name and not isinstance(program, str):
@@ -237,15 +251,31 @@ def verify_function(
     }
     with evaluate(True):
         verdicts = [claim.verdict(definitions, bound)]
-        if vectors and not verdicts[0]:
+        if vectors and verdicts[0].kind not in (PROVED, IF_ZERO):
             verdicts.append(claim.verdict(definitions, bound | vectors))
-    if verdicts[-1]:
+    if verdicts[-1].kind in (PROVED, IF_ZERO):
         return verdicts[-1]
     refuted = [verdict for verdict in verdicts if verdict.kind == REFUTED]
     first, last = [*refuted, *verdicts][0], verdicts[-1]
     if first.kind == WRONG and first.why != last.why:
         return _taken(first, bound)
     return first
+
+
+def located(program: Any, name: str) -> tuple[Any, str]:
+    """(the text of a file, a function's name) of "kernels.py::norm" or a Path; all else as it is."""
+    if not isinstance(program, Path):
+        if not isinstance(program, str) or "\n" in program:
+            return program, name
+        path, _, last = program.partition("::")
+        if not path.endswith(".py"):
+            return program, name
+        program, name = Path(path), name or last
+    if not is_file(program):
+        raise ValueError(f"program: got {str(program)!r}, which is no file")
+    text = TextOfFile(text_of(program))
+    text.file = program.resolve()
+    return text, name
 
 
 def _check_options(definitions, outputs, name, seconds):
@@ -280,6 +310,8 @@ class _Claim:
     run: bool | None = None
     forward: _Claim | None = None
     free: Sequence = ()
+    way: Way | None = None
+    misfits: bool = False
 
     def __post_init__(self):
         if self.library not in ("numpy", "torch"):
@@ -294,8 +326,9 @@ class _Claim:
             raise ValueError(
                 f"library: got {self.library!r}, needs 'torch' for a Function"
             )
+        self.launches = launches(self.program)
         if self.run is None:
-            self.run = not isinstance(self.program, str)
+            self.run = not (isinstance(self.program, str) or self.launches)
 
     def of_forward(self, forward, inputs, run):
         """The definitions that a forward function is, and {name: Input} of its results and their gradients.
@@ -338,7 +371,61 @@ class _Claim:
         return own(traced, bound, cotangents), shared
 
     def verdict(self, definitions, bound):
-        """The verdict for arguments; where it rests on a guess, only a proof is one."""
+        """The verdict for arguments; of a launcher over all ways through its branches on sizes."""
+        if self.launches:
+            return self._over_strides(definitions, bound)
+        return self._on_way(definitions, bound)
+
+    def _over_strides(self, definitions, bound):
+        """The verdict for rows of any stride, else for contiguous tensors, else for such ones of three axes."""
+        apart = self._over_ways(definitions, bound, Way(apart=True))
+        if apart.kind in (PROVED, IF_ZERO):
+            return _claiming(apart, "for rows of any stride")
+        dense = self._over_ways(definitions, bound, Way(apart=False))
+        if dense.kind in (PROVED, IF_ZERO):
+            why = f"rows that lie further apart: {apart.why or apart.kind}"
+            return replace(_claiming(dense, "for contiguous tensors"), why=why)
+        if self.misfits:
+            way = Way(apart=False, leading=True)
+            split = self._over_ways(definitions, bound, way)
+            return _claiming(split, "for contiguous tensors (B, T, N), M = B T")
+        return dense
+
+    def _over_ways(self, definitions, bound, way):
+        """The worst verdict of all ways through branches on sizes, those left out on which an error is raised.
+
+        A way accuses where sizes are found at which a launch takes it.
+        """
+        verdicts, raised, errors = [], [], []
+        while way is not None:
+            self.way = way
+            try:
+                verdict = self._on_way(definitions, bound)
+            except Raised as reason:
+                raised.append(way.words())
+                errors.append(reason)
+            else:
+                verdict = _at_sizes(verdict, way)
+                verdicts.append(verdict)
+                if verdict.kind == REFUTED:
+                    break
+            way = way.following()
+        if not verdicts:
+            self.misfits = True
+            reason = NotRead(f"{errors[0]}, for every M and N")
+            reason.line = errors[0].line
+            return refused(reason)
+        worst = max(verdicts, key=lambda verdict: KINDS.index(verdict.kind))
+        if worst.kind not in (PROVED, IF_ZERO):
+            return worst
+        result = replace(reduce(joined, verdicts), kind=worst.kind)
+        words = [
+            f"where it raises no error, as it does where {text}" for text in raised
+        ]
+        return _claiming(result, *words)
+
+    def _on_way(self, definitions, bound):
+        """The verdict on one way; where it rests on a guess, only a proof is one."""
         self.guess, self.guessed, self.memo = "", (), {}
         try:
             if self.is_class:
@@ -353,7 +440,10 @@ class _Claim:
                 if verdict and claim and claim.run:
                     verdict = claim.confronted(verdict, definitions, self.values)
         except Misfit as reason:
+            self.misfits = True
             verdict = _taken(refused(reason), bound)
+        except Raised:
+            raise
         except UNFOLLOWED as reason:
             verdict = refused(reason)
         why = ""
@@ -390,7 +480,8 @@ class _Claim:
 
     def trace(self, bound: dict, cotangents: Sequence = (), flags=None) -> Trace:
         """The program's outputs for arguments."""
-        return trace(self.program, bound, cotangents, self.library, self.name, flags)
+        arguments = self.program, bound, cotangents, self.library, self.name
+        return trace(*arguments, flags, self.way)
 
     def _outputs(self, traced, definitions):
         names, count = traced.names, len(traced.outputs)
@@ -492,6 +583,11 @@ class _Claim:
             verdicts[name] = self._of_output(name, value, definitions)
             if verdicts[name].kind == WRONG and isinstance(value, Array):
                 verdicts[name] = _taken(verdicts[name], bound)
+            if verdicts[name] and traced.noted.filled:
+                verdicts[name] = replace(verdicts[name], kind=IF_ZERO)
+        if traced.noted.filled:
+            lines = ", ".join(map(str, sorted(traced.noted.filled)))
+            assumptions.append(f"{FILLED} (lines {lines}); Triton leaves it open")
         heads = []
         for name, value in claims.items():
             head, shape = definitions.outputs[name], getattr(value, "shape", ())
@@ -508,12 +604,16 @@ class _Claim:
             if name not in self.needed and _is_tensor(value):
                 clauses.append(f"for {name} given")
         last = max(bound, key=self.names.index, default="")
+        for words in traced.noted.narrowed:
+            clauses.append(f"for {words}")
         for name, value in traced.defaults.items():
             clauses.append(f"for {name}={_in_short(value)}")
             # torch asks for a gradient of it, too, once it is given
             if self.is_class and name in self.names[self.names.index(last) + 1 :]:
                 clauses.append(f"where {name} is left out")
         claim = Claim(results, clauses=tuple(clauses))
+        if self.launches:
+            assumptions.append(f"{PACKED}; {TRUSTED}")
         state = traced.noted
         if self.forward:
             # a gradient of x + s - s is one only where s has a value
@@ -528,6 +628,23 @@ class _Claim:
         if key not in self.memo:
             self.memo[key] = _of_output(name, value, definitions, self.seconds)
         return self.memo[key]
+
+
+def _claiming(verdict, *clauses):
+    """The verdict with more clauses in its claims."""
+    claims = [replace(c, clauses=(*c.clauses, *clauses)) for c in verdict.claims]
+    return replace(verdict, claims=tuple(claims))
+
+
+def _at_sizes(verdict, way):
+    """The verdict on one way with sizes for it; without any it accuses nobody."""
+    if verdict.kind not in (WRONG, REFUTED) or not way.choices:
+        return verdict
+    sizes = way.example()
+    if not sizes:
+        words = f"{verdict.kind} where {way.words()}, and no such size was found"
+        return verdict.unread(f"{words}: {verdict.why}")
+    return replace(verdict, why=f"at {sizes}: {verdict.why}".removesuffix(": "))
 
 
 def gradient_of(role: str, outputs: Sequence[str]) -> str:
@@ -662,7 +779,10 @@ def _of_output(name, value, definitions, seconds):
         return Verdict(kind, why=why)
     stored = entry(value, getattr(head, "indices", ()))
     deadline = time.monotonic() + MORE * seconds
-    verdict = compare(stored, head, definitions.defs, f"{name} = {head}", seconds)
+    claim = f"{name} = {head}"
+    if stored.has(next_power_of_2):
+        return _with_powers(stored, head, definitions.defs, claim, seconds)
+    verdict = compare(stored, head, definitions.defs, claim, seconds)
     if verdict.kind == REFUTED:
         left = deadline - time.monotonic()
         with suppress(NotImplementedError, OutOfPatience, ValueError), limited(left):
@@ -670,6 +790,25 @@ def _of_output(name, value, definitions, seconds):
             shorter = min(verdict.difference, terms, key=lambda parts: len(str(parts)))
             return replace(verdict, difference=shorter)
     return verdict
+
+
+def _with_powers(stored, head, defs, claim, seconds):
+    """The verdict on what depends on next_power_of_2(N), as masked lanes that a sum counts make it: by N = 3."""
+    power = next_power_of_2(N)
+    verdict = compare(
+        stored.xreplace({power: symbol(str(power))}), head, defs, claim, seconds
+    )
+    if verdict:
+        return verdict
+    if stored.atoms(next_power_of_2) != {power}:
+        return verdict.unread("what is stored depends on powers of 2")
+    at = None
+    with suppress(NotImplementedError, OutOfPatience, ValueError), limited(seconds):
+        at = counterexample(stored.xreplace({power: N + 1}), head, defs, columns=(3,))
+    if at is None:
+        return verdict.unread(f"what is stored depends on {power}")
+    why = f"{power} is 4 at N = 3"
+    return replace(verdict, kind=REFUTED, counterexample=at, why=why)
 
 
 def _taken(verdict, bound):

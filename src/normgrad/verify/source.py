@@ -68,7 +68,7 @@ class Source:
         self.constants: dict[str, list[ast.expr | None]] = {}
         self.imports: dict[str, list[tuple[str, int]]] = {}
         self.hidden = ""
-        tree = module_of(text)
+        self.tree = tree = module_of(text)
         self._read(tree)
         self._asked = set(_only_asked(tree))
         for node in ast.walk(tree):
@@ -211,16 +211,31 @@ class Source:
         return path, self._file(path.rpartition(".")[0], level)
 
     def _file(self, module, level):
-        folder = PACKAGE.parent if module.startswith(f"{PACKAGE.name}.") else None
-        if self.path is not None and level and module:
-            folder = self.path.parents[level - 1]
-        if folder is None:
-            return None
-        file = folder.joinpath(*module.split("."))
-        file = file.with_suffix(".py")
-        if file not in self._files and file.exists():
+        file = file_of(self.path, module, level)
+        if file is not None and file not in self._files:
             self._files[file] = Source(text_of(file), file)
         return self._files.get(file)
+
+
+def file_of(path: Path | None, module: str, level: int) -> Path | None:
+    """The file of a module of this package, or of the one that a file is in; None where there is none.
+
+    Args:  path: of the file that imports it; level: how many dots its name starts with
+    """
+    if not module:
+        return None
+    top = module.partition(".")[0]
+    folders = [PACKAGE.parent] if top == PACKAGE.name else []
+    if path is not None and level:
+        folders = [path.parents[level - 1]]
+    elif path is not None and not level:
+        folders += [folder.parent for folder in path.parents if folder.name == top]
+    for folder in folders:
+        file = folder.joinpath(*module.split("."))
+        for candidate in (file.with_suffix(".py"), file / "__init__.py"):
+            if candidate.is_file():
+                return candidate
+    return None
 
 
 def plain(program) -> FunctionType | None:

@@ -213,9 +213,13 @@ class Walker:
         """The values of a call's arguments, without and with names."""
         args, options = list(self.spread(node.args, names)), {}
         for keyword in node.keywords:
+            value = self.evaluate(keyword.value, names)
+            pairs = {keyword.arg: value}
             if keyword.arg is None:
-                raise NotRead("a call with **")
-            options[keyword.arg] = self.evaluate(keyword.value, names)
+                pairs = value
+            if not isinstance(pairs, dict) or pairs.keys() & options.keys():
+                raise NotRead("a call with ** of what is no dict of other arguments")
+            options |= pairs
         return args, options
 
 
@@ -254,14 +258,13 @@ def defaults_of(arguments: ast.arguments) -> dict[str, ast.expr]:
 
 def signature_of(arguments: ast.arguments, defaults: Mapping) -> Signature:
     """A header as a signature, whose annotations are names."""
-    if arguments.kwarg:
-        raise NotRead("a function with ** in its parameters")
     parameters = []
     for nodes, kind in (
         (arguments.posonlyargs, Parameter.POSITIONAL_ONLY),
         (arguments.args, Parameter.POSITIONAL_OR_KEYWORD),
         ([arguments.vararg] * bool(arguments.vararg), Parameter.VAR_POSITIONAL),
         (arguments.kwonlyargs, Parameter.KEYWORD_ONLY),
+        ([arguments.kwarg] * bool(arguments.kwarg), Parameter.VAR_KEYWORD),
     ):
         for node in nodes:
             default = defaults.get(node.arg, Parameter.empty)

@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -20,6 +21,13 @@ from ..prove.typed import OPERATORS
 from ..symbolic.symbols import i, j
 from .tables.elementary import functions
 from .values import power
+
+
+class TextOfFile(str):
+    """A module's text with the file that it is from, beside which its package lies."""
+
+    file: Path
+
 
 LONGEST = 1000  # the characters of a text
 SHOWN = 60  # of them in a message

@@ -79,6 +79,8 @@ class Tiles:
         self.constants: set[str] = set()
         # the axes of the grid whose program's number is asked for
         self.asked: set[int] = set()
+        # the lengths of tiles
+        self.lengths: set[Expr] = set()
         # {output: how many operations its value rests on}
         self.rests_on: dict[str, int] = {}
         self.largest: dict[Indexed, Expr] = {}
@@ -141,6 +143,10 @@ class Tiles:
                 return Qualified("triton.language.cast", (value,))
             case Index() | Number(), "value":
                 return value
+            case Pointer(), "shape":
+                return ()
+            case Pointer(), "stride" | "size" | "numel":
+                raise uncompiled(f"{name} of a pointer, which has no sizes")
             case Pointer(), "dtype" | "type":
                 return Dtype(value.dtype)
             case Dtype(names=Pointer.dtype), "element_ty":

@@ -43,6 +43,10 @@ class Unknown(Wrong):
     """A value is used that a masked load leaves undefined."""
 
 
+class Unsupported(NotRead):
+    """A dtype that a program has no way for."""
+
+
 class Flag(NotRead):
     """A condition on an argument that is not bound, which is tried both ways; its words are the argument's name."""
 

@@ -26,6 +26,7 @@ NOT_READ = "not read"
 WRONG = "wrong in itself"
 REFUTED = "refuted"
 KINDS = (PROVED, IF_ZERO, NOT_READ, WRONG, REFUTED)  # from best to worst
+FILLED = "a masked load without `other` gives 0"
 # how many times a proof's seconds a verdict may take, with its counterexample and its difference
 MORE = 1.5
 # below float32's 1.2e-7: how far, of its size, a value may be from what is defined and differ in digits alone

@@ -24,9 +24,9 @@ OFFERED = (
     "normgrad.verify",
     *(f"normgrad.verify.{name}" for name in (
         "api array_values arrays binding conditions confront decorators definitions difference front functions "
-        "genuine importing interpreter kernel language loops memory names over_rows places point programs "
-        "python_source source sums syntax tables tables.dtypes tables.elementary tables.libraries tables.numpy "
-        "tables.python tables.signatures tables.torch text tiles values verdict welford".split()
+        "genuine host importing interpreter kernel language launch loops memory names over_rows places point programs "
+        "python_source sizes source sums syntax tables tables.dtypes tables.elementary tables.libraries tables.numpy "
+        "tables.python tables.signatures tables.torch tables.triton text tiles values verdict welford".split()
     )),
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in "claim folding names reasons typed verbs verdict".split()),

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from sympy import Max, Min, fraction, together
+
 from ...symbolic.symbols import M
 from ..arrays import (
     FLOOR,
@@ -25,6 +27,7 @@ from ..arrays import (
     total,
 )
 from ..over_rows import Listed, Once, Rows
+from ..sizes import ceiling
 from .elementary import functions
 from .numpy import item, itself, noted, rows_of
 from .numpy import of_row as of_entries
@@ -139,7 +142,27 @@ def zipped(values, strict):
     return Once(rows, state().loops)
 
 
+def extreme(f, values):
+    """min or max of integers."""
+    values = tuple(values[0]) if len(values) == 1 else values
+    if not values or not all(map(is_integer, values)):
+        raise NotRead("min or max of other than integers")
+    return number(f(*map(plain, values)), "int")
+
+
+def rounded_up(x):
+    """math.ceil of a quotient of integers."""
+    if is_integer(x):
+        return x
+    above, below = fraction(together(plain(x)))
+    if not (state().way and above.is_integer and below.is_integer):
+        raise NotRead("math.ceil of other than a quotient of integers")
+    return number(ceiling(above, below), "int")
+
+
 MATH = table("math", each("(x, /)", of_row, functions("python")))
+# of functions that launch kernels
+HOST = table("math", {"ceil(x, /)": rounded_up})
 BUILTINS = table(
     "math",
     {
@@ -149,6 +172,7 @@ BUILTINS = table(
         "len(x, /)": length_of,
         "sum(iterable, start=0, /)": summed_up,
         "range(*ends)": counted,
+        **each("(*values)", extreme, {"min": Min, "max": Max}),
         "enumerate(iterable)": enumerated,
         "zip(*values, strict: bool = False)": zipped,
     },

@@ -13,7 +13,7 @@ from functools import partial
 from inspect import Parameter, Signature
 from typing import Any
 
-from ..arrays import Array, NotRead, Scalar, Wrong, floats
+from ..arrays import Array, NotRead, Scalar, Wrong, floats, state
 from ..syntax import defaults_of, signature_of
 
 # other names of torch's parameters, in functions whose first one is `input`
@@ -22,6 +22,20 @@ ALIASES = {"axis": "dim", "keepdims": "keepdim"}
 
 class Device:
     """Where tensors are; all of a program's are on one device."""
+
+
+@dataclass
+class Trained:
+    """A parameter of a layer, as it is made; shape: of its tensor."""
+
+    shape: tuple
+
+
+@dataclass(frozen=True)
+class Fields:
+    """An object of a library of which these attributes are known."""
+
+    values: Mapping[str, Any]
 
 
 def sizes(values: tuple) -> tuple:
@@ -43,6 +57,9 @@ TYPES: dict[Any, tuple] = {
 def converted(parameter: Parameter, value: Any) -> Any:
     """An argument as what the header asks for."""
     kind = parameter.annotation
+    if kind == "device" and isinstance(value, str) and state().way:
+        state().words.append(f"the arguments are on the device {value}")
+        value = Device()
     types, needs = TYPES.get(kind, (object, ""))
     if not isinstance(value, types):
         got = f"{parameter.name}: got {type(value).__name__}"

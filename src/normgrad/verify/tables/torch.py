@@ -6,16 +6,20 @@ from collections.abc import Callable
 from functools import partial
 from operator import add, mul, sub
 
-from sympy import Rational, S
+from sympy import Rational, S, prod
 
 from ..arrays import (
+    UNNAMED,
     Array,
     DType,
     Misfit,
     NotRead,
     Scalar,
+    Split,
     arithmetic,
     average,
+    axis_of,
+    by_rows,
     chosen,
     copied,
     einsum,
@@ -23,11 +27,14 @@ from ..arrays import (
     expanded,
     floats,
     matmul,
+    number,
     power,
     reshaped,
     sizes_of,
     state,
+    strides_of,
 )
+from ..sizes import symbol
 from .elementary import functions
 from .numpy import (
     BOUNDS,
@@ -58,7 +65,7 @@ from .numpy import (
     transposed,
     unsqueezed,
 )
-from .signatures import Device, each, table, wrong
+from .signatures import Device, Fields, Trained, each, table, wrong
 
 
 def addcmul(a, tensor1, tensor2, value):
@@ -137,6 +144,80 @@ def in_place(run, a, *values):
 def changed(operation, *values):
     """An operation in place, by the name of its node."""
     return in_place(partial(arithmetic, operation), *values)
+
+
+def by_row(run):
+    """What a method does with a tensor of two axes, of one of three, too."""
+
+    def split(a, *values):
+        result = run(by_rows(a), *values)
+        return Split(result) if isinstance(a, Split) else result
+
+    return split
+
+
+def viewed(a, shape):
+    """Tensor.view and reshape: a view, where only axes of one entry come and go."""
+    return reshaped(a, shape, copy=False)
+
+
+def stride(a, dim=None):
+    """Tensor.stride: from entry to entry along an axis."""
+    if not state().way:
+        raise NotRead("strides of a tensor, by which its values do not depend")
+    strides = [number(e, "int") for e in strides_of(a)]
+    return tuple(strides) if dim is None else strides[axis_of(a, dim)]
+
+
+BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+
+
+def element_size(a):
+    """Tensor.element_size: bytes."""
+    if floats(a).dtype == UNNAMED:
+        state().dtypes.add("asked for")
+    if a.dtype not in BYTES:
+        raise NotRead(f"the size of an entry of the dtype {a.dtype}")
+    return BYTES[a.dtype]
+
+
+def is_contiguous(a):
+    """Tensor.is_contiguous."""
+    if not state().way or a.memory.row_stride is not None:
+        raise NotRead("whether a tensor is contiguous, where its rows may lie apart")
+    a = by_rows(a)
+    ordered = [axis for axis in a.axes if axis is not None]
+    missing = len(a.memory.shape) - len(ordered)
+    if ordered != sorted(ordered) or missing and a.axes != a.axes[-len(ordered) :]:
+        raise NotRead("whether a view is contiguous")
+    return True
+
+
+def parameter(a, requires_grad):
+    """torch.nn.Parameter, whose entries training changes."""
+    return Trained(a.shape)
+
+
+def properties(device):
+    """torch.cuda.get_device_properties: the number of multiprocessors is any."""
+    name = "multi_processor_count"
+    return Fields({name: Scalar(symbol(name), "int")})
+
+
+def nothing(*values):
+    """What changes no value."""
+
+
+def new_like(e, a, sizes, dtype):
+    """Tensor.new_empty and new_zeros."""
+    dtype = DType("torch", floats(a).dtype) if dtype is None else dtype
+    return filled("torch", e, sizes, dtype)
+
+
+def written_over(a, e):
+    """Tensor.zero_."""
+    a.write(e)
+    return a
 
 
 # the norms of torch.nn.functional, by their definitions
@@ -253,16 +334,44 @@ METHODS = table(
         ),
         **each("(self)", lambda name, a: cast(a, DType("torch", name)), CASTS),
         "reshape view(self)": wrong("a reshape without a shape"),
-        "reshape view(self, *shape: sizes)": reshaped,
+        "reshape view(self, *shape: sizes)": viewed,
         "expand(self)": wrong("expand without sizes"),
         "expand(self, *size: sizes)": expand,
         "expand_as(self, other)": lambda a, other: expanded(a, size(other)),
-        "contiguous(self)": contiguous,
+        "contiguous(self)": by_row(contiguous),
         "flatten(self)": raveled,
-        "to(self, *targets, dtype=None, device: device = None)": to,
-        "type_as(self, other)": type_as,
+        "to(self, *targets, dtype=None, device: device = None)": by_row(to),
+        "type_as(self, other)": by_row(type_as),
         "size(self, dim=None)": size,
         "dim(self)": lambda a: a.ndim,
         "item(self)": item,
+    },
+)
+# of functions that launch kernels
+HOST = table(
+    "torch",
+    {
+        "nn.Parameter(data: floats, requires_grad: bool = True)": parameter,
+        "cuda.get_device_properties(device=None)": properties,
+        "cuda.current_device()": Device,
+        "device(type, index=None, /)": lambda *values: Device(),
+        "cuda.synchronize(device=None)": nothing,
+        "cuda.set_device(device)": nothing,
+        "cuda.is_available()": lambda: True,
+    },
+)
+HOST_METHODS = table(
+    "torch",
+    {
+        "view_as reshape_as(self, other)": lambda a, other: viewed(a, size(other)),
+        "stride(self, dim=None)": stride,
+        "numel(self)": lambda a: number(prod(a.shape, start=S.One), "int"),
+        "element_size(self)": element_size,
+        "is_contiguous(self)": is_contiguous,
+        "new_empty(self, *size: sizes, dtype=None)": partial(new_like, None),
+        "new_zeros(self, *size: sizes, dtype=None)": partial(new_like, S.Zero),
+        "zero_(self)": lambda a: written_over(a, S.Zero),
+        "cuda(self)": itself,
+        "ndimension(self)": lambda a: a.ndim,
     },
 )

@@ -1,0 +1,98 @@
+"""What stands in the text of a launcher besides launches: what changes no number, seen by its syntax."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from .source import Source, root_of
+
+SUPER = re.compile(r"super\([\w, ]*\)\.__init__\(\)")
+# torch's decorators that leave a launcher what it says
+WRAPPERS = {
+    "torch.compile",
+    "torch.compiler.disable",
+    "torch.cuda.amp.custom_fwd",
+    "torch.cuda.amp.custom_bwd",
+    "functools.wraps",
+}
+# what says on which device kernels run
+GUARDS = ("device", "_DeviceGuard", "nullcontext", "getattr", "hasattr")
+SPEED = re.compile(r"(num_?)?(warps?|stages?|ctas)", re.IGNORECASE)
+READ_ONLY = ("get", "items", "keys", "values")
+
+
+def only_speed(node: ast.If) -> bool:
+    """Whether a branch gives values to numbers of warps, stages or blocks' groups alone, which change no result."""
+    for line in [*node.body, *node.orelse]:
+        match line:
+            case ast.Assign([ast.Name(id=name)]) if SPEED.fullmatch(name):
+                continue
+            case ast.If():
+                if only_speed(line):
+                    continue
+        return False
+    return True
+
+
+def is_guard(node: ast.FunctionDef) -> bool:
+    """Whether a function makes a context that says on which device kernels run, and does nothing else."""
+    if [ast.unparse(part).rpartition(".")[2] for part in node.decorator_list] != [
+        "contextmanager"
+    ]:
+        return False
+    for part in ast.walk(ast.Module(node.body, [])):
+        match part:
+            case ast.Call(called):
+                if ast.unparse(called).rpartition(".")[2] not in GUARDS:
+                    return False
+            case ast.Assign([ast.Name()]) | ast.If() | ast.With() | ast.Expr():
+                pass
+            case ast.stmt():
+                return False
+    return True
+
+
+def is_only_read(name: str, source: Source) -> bool:
+    """Whether a text does no more with a dict than look into it.
+
+    For a table of casting modes. It stops a dict that a function of the text changes from call to call.
+    """
+    looked_at = set()
+    for node in ast.walk(source.tree):
+        match node:
+            case ast.Subscript(value=owner, ctx=ast.Load()):
+                looked_at.add(id(owner))
+            case ast.Attribute(value=owner, attr=attribute) if attribute in READ_ONLY:
+                looked_at.add(id(owner))
+            case ast.Compare(comparators=owners):
+                looked_at.update(map(id, owners))
+    uses = [
+        n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == name
+    ]
+    loads = [node for node in uses if isinstance(node.ctx, ast.Load)]
+    is_bound_once = len(uses) - len(loads) <= 1
+    return is_bound_once and all(id(node) in looked_at for node in loads)
+
+
+# attributes that tests of a layer write
+TESTED = ("grad", "requires_grad")
+
+
+def is_passive(node: ast.stmt, source: Source) -> bool:
+    """Whether a statement of a module changes no function but those that it names."""
+    for part in ast.walk(source.tree):
+        if isinstance(part, ast.Global | ast.Nonlocal):
+            return False
+        if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load):
+            of_object = root_of(part) in ("self", "ctx") or part.attr in TESTED
+            if not of_object:
+                return False
+    match node:
+        case ast.Import() | ast.ImportFrom() | ast.ClassDef() | ast.FunctionDef():
+            return True
+        case ast.Assign() | ast.AnnAssign() | ast.Expr() | ast.For() | ast.With():
+            return True
+        case ast.Try() | ast.If():
+            return True
+    return False

@@ -1,0 +1,603 @@
+"""A launch in a function that is read: `kernel[grid](...)` is one reading of the kernel's text.
+
+What the call hands in is the binding, and what the kernel stores is written into the tensors that it was given. A
+pointer is its tensor's memory, whatever view is handed in: strides are numbers that the call passes beside it.
+
+A block is any block of rows or columns, and a number of programs any number: what is proved so holds for the numbers
+of this launch, too. What is refuted so may hold for them, so that only what is wrong for every block accuses.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from sympy import Expr, Ne, S, evaluate, expand, nan
+
+from ..symbolic.symbols import M, N, i, j
+from .arrays import (
+    AXES,
+    Array,
+    DType,
+    Scalar,
+    is_integer,
+    is_number,
+    plain,
+    state,
+)
+from .binding import (
+    COLUMN_TILES,
+    COLUMNS,
+    FLOAT,
+    LEADING,
+    LEADING_AXES,
+    PROGRAMS,
+    ROW_TILES,
+    ROWS,
+    WHOLE,
+    InOut,
+    Launch,
+    Out,
+    Same,
+    Zeros,
+    letter,
+)
+from .decorators import Decorators, is_power
+from .kernel import Kernel, parameters
+from .places import CEILING, FLOOR, LEAST
+from .sizes import ceiling, is_power_of_2
+from .source import Source
+from .tables.signatures import Fields
+from .values import NotRead, Unknown, Wrong
+
+# what Triton takes beside the kernel's own arguments
+COMPILED = {
+    *("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion"),
+    *("launch_cooperative_grid", "launch_pdl", "warmup"),
+}
+TILES = re.compile(r"\b(arange|zeros|full|make_block_ptr)$")
+POWERS = "N a power of 2"
+ZERO_BEFORE = " is 0 before the kernel runs"
+LETTERS = {
+    (M, N): "i, j",
+    (M,): "i",
+    (N,): "j",
+    (): "",
+}
+
+
+def unlaunched(why: str) -> Wrong:
+    """What Triton refuses when the kernel is called, whatever its arguments hold."""
+    return Wrong(f"does not launch: {why}")
+
+
+@dataclass(frozen=True, eq=False)
+class JitKernel:
+    """A kernel of the text, which is read where it is launched.
+
+    Args:  scope: where its decorators find their names
+    """
+
+    name: str
+    source: Source
+    scope: Any
+
+
+@dataclass(frozen=True)
+class Launched:
+    """kernel[grid], which a call launches."""
+
+    kernel: JitKernel
+    grid: Any
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a kernel leaves.
+
+    Args:  stored: {argument: what it holds, in i and j}; conditions: of its operations
+           filled: the lines where a masked lane counts as 0; assumed, narrowed: in words
+    """
+
+    stored: Mapping[str, Expr]
+    conditions: Sequence
+    filled: frozenset[int]
+    assumed: Sequence[str]
+    narrowed: Sequence[str]
+
+
+class Caller:
+    """Reads launches.
+
+    Args:  call: of a function of the host, (function, arguments)
+           evaluate: of a decorator's expression, (kernel, its setting, {argument: value})
+    """
+
+    def __init__(self, call: Callable, evaluate: Callable):
+        self.call, self.evaluate = call, evaluate
+
+    def launch(self, target: Launched, args: Sequence, options: Mapping) -> None:
+        """Read the kernel with what it is handed, and write what it stores."""
+        kernel = target.kernel
+        if state().loops:
+            raise NotRead("a launch in a loop over rows")
+        function = kernel.source.function(kernel.name)
+        if function is None:
+            raise NotRead(f"{kernel.name}, a kernel inside a function or a class")
+        names, defaults = parameters(function)
+        decorators = Decorators(kernel.source, kernel.name, {})
+        values = _bound(kernel.name, names, defaults, args, options, decorators)
+        for setting in decorators.settings:
+            if setting.tuned:
+                _check_tuned(setting)
+                values[setting.name] = Scalar(letter(setting.name), "int")
+            else:
+                value = self.evaluate(kernel, setting, dict(values))
+                values[setting.name] = value
+        missing = [key for key in names if key not in {*values, *defaults}]
+        if missing:
+            raise unlaunched(f"{kernel.name} needs a value for {missing[0]}")
+        grid = self._grid(target, values)
+        self._read(kernel, names, values, grid, decorators)
+
+    def _grid(self, target, values) -> list[Expr]:
+        """How many programs each axis has."""
+        grid = target.grid
+        if not isinstance(grid, tuple | list) and not is_number(grid):
+            grid = self.call(grid, [dict(values)])
+        if is_integer(grid):
+            raise unlaunched(f"a grid that is {plain(grid)}; it needs a tuple")
+        counts = list(grid) if isinstance(grid, tuple | list) else [grid]
+        if not 1 <= len(counts) <= 3:
+            raise unlaunched(f"a grid of {len(counts)} axes")
+        for count in counts:
+            if isinstance(count, tuple | list | Array | str):
+                name = type(count).__name__
+                raise unlaunched(f"a grid with {name} in the place of an integer")
+            if not is_integer(count) or isinstance(count, bool):
+                raise NotRead("a grid whose sizes are no integers")
+        return [expand(plain(count)) for count in counts]
+
+    def _check_one_block(self, kernel, names, values, grid, blocks):
+        """Refuses a kernel that is right for rows of one block alone.
+
+        For `BLOCK = 1024` without a loop, which leaves the other columns out where N > 1024.
+        """
+        for key in blocks:
+            e = plain(values[key])
+            sizes = state().way.example([N > e])
+            small = state().way.example([N <= e])
+            if not (sizes and small):
+                continue
+            for kinds in _assignments(blocks, values, {key: WHOLE}):
+                try:
+                    _Binding(kernel, names, values, grid, kinds).read()
+                except Wrong as reason:
+                    words = "" if "M = " in str(reason) else f", as at {small}"
+                    wrong = Wrong(f"{reason}{words}")
+                    wrong.line = reason.line
+                    raise wrong from None
+                except NotRead:
+                    continue
+                words = f"{kernel.name} has one block of {e} columns, and leaves"
+                raise Wrong(f"{words} columns out where N > {e}, as {sizes}")
+
+    def _check_grid(self, kernel, names, values, grid, blocks):
+        """Refuses a grid that has fewer programs than the kernel needs.
+
+        For a kernel with a program for each row. It stops kernel[(N,)], which leaves rows out where N < M; what too
+        many programs do may be guarded in the kernel.
+        """
+        for axis in range(len(grid)):
+            for kinds in _assignments(blocks, values):
+                for kind in ("rows", "row tiles", "column tiles"):
+                    needed = None
+                    with suppress(NotRead):
+                        given = kernel, names, values, grid, kinds
+                        launch = _Binding(*given, axes={axis: kind})
+                        launch.read()
+                        needed = launch.needed(kind)
+                    if needed is None:
+                        continue
+                    sizes = state().way.example([grid[axis] < needed])
+                    if sizes:
+                        words = f"axis {axis} of the grid has {grid[axis]} programs"
+                        raise Wrong(f"{words}, needs {needed}, as {sizes}")
+
+    def _check_strides(self, kernel, names, values, grid, blocks):
+        """Refuses a kernel that takes rows to lie a block apart.
+
+        For `X + row * BLOCK + cols`, which is right where N is the block alone.
+        """
+        for key in blocks:
+            e = plain(values[key])
+            sizes = state().way.example([Ne(N, e, evaluate=False)])
+            if e == N or not sizes or state().way.apart:
+                continue
+            for kinds in _assignments(blocks, values):
+                given = kernel, names, values, grid, kinds
+                if _is_read(*given, stride=key):
+                    words = f"{kernel.name} takes rows to lie {key} = {e} apart"
+                    raise Wrong(f"{words}, and they lie N apart, as {sizes}")
+
+    def _read(self, kernel, names, values, grid, decorators):
+        """Reads the kernel by the first way of taking its blocks that comes to an end."""
+        lengths = _lengths(kernel)
+        blocks = {
+            key: key in lengths for key in names if _may_be_block(key, values, kernel)
+        }
+        reasons = []
+        for kinds in _assignments(blocks, values):
+            try:
+                launch = _Binding(kernel, names, values, grid, kinds)
+                reading = launch.read()
+            except NotRead as reason:
+                reasons.append(reason)
+                continue
+            return launch.keep(reading)
+        accusations = [reason for reason in reasons if isinstance(reason, Wrong)]
+        if not accusations:
+            given = kernel, names, values, grid
+            self._check_one_block(*given, blocks)
+            self._check_grid(*given, blocks)
+            self._check_strides(*given, blocks)
+        if state().way.equations and accusations:
+            reason = accusations[0]
+            unread = NotRead(f"{reason}, unless sizes divide as the launcher asks")
+            unread.line = reason.line
+            raise unread
+        raise [*accusations, *reasons][0]
+
+
+def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
+    """{argument: its value} of a launch."""
+    if len(args) > len(names):
+        words = f"{name} has {len(names)} arguments, and is given {len(args)}"
+        raise unlaunched(words)
+    values = dict(zip(names, args, strict=False))
+    for key, value in options.items():
+        if key in values:
+            raise unlaunched(f"{name} is given {key} twice")
+        if key in names:
+            values[key] = value
+        elif key not in COMPILED:
+            raise unlaunched(f"{name} has no argument {key}")
+    for setting in decorators.settings:
+        if setting.name not in names:
+            reason = NotRead(f"a decorator sets {setting.name}, which is no argument")
+            reason.line = setting.line
+            raise reason
+        if setting.name in values and setting.tuned:
+            raise unlaunched(f"{name} is given {setting.name}, which autotune sets")
+        if setting.name in values:
+            raise NotRead(f"{name} is given {setting.name}, which heuristics set")
+    return values
+
+
+def _check_tuned(setting):
+    """Refuses a number of autotune that is not in the text, or no power of 2.
+
+    For a block that autotune chooses. It stops BLOCK = 24, which does not compile.
+    """
+    value = getattr(setting.value, "value", None)
+    if not is_power(setting.value) and type(value) is not bool:
+        reason = NotRead(f"autotune sets {setting.name} to what is no power of 2")
+        reason.line = setting.line
+        raise reason
+
+
+def _lengths(kernel) -> set[str]:
+    """The names in the lengths of a kernel's tiles; all names where none is seen."""
+    names, lengths = set(), set()
+    for node in ast.walk(kernel.source.function(kernel.name)):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        if isinstance(node, ast.Call) and TILES.search(ast.unparse(node.func)):
+            lengths |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return lengths or names
+
+
+def _may_be_block(key, values, kernel) -> bool:
+    """Whether an argument may be the length of a tile: an integer with tl.constexpr."""
+    value = values.get(key)
+    if not is_integer(value) or isinstance(value, bool):
+        return False
+    if not plain(value).is_positive:
+        return False
+    (node,) = [a for a in kernel.source.function(kernel.name).args.args if a.arg == key]
+    return node.annotation is not None and "constexpr" in ast.unparse(node.annotation)
+
+
+def _assignments(blocks, values, given=()) -> Iterator[dict[str, Any]]:
+    """{block: WHOLE, COLUMNS or ROWS, or None for a number as it is}, the likeliest first; given: some of them."""
+    choices = []
+    for key, is_length in blocks.items():
+        e = plain(values[key])
+        if key in given:
+            choices.append([given[key]])
+            continue
+        own = [COLUMNS, ROWS, None]
+        if state().way.is_least(e - N):
+            own = [WHOLE, ROWS, None]
+        if e in (M, N):
+            own = [None]
+        if e == 1 or not is_length:
+            own = [None, ROWS, COLUMNS]
+        choices.append(own)
+    found = []
+    for kinds in product(*choices):
+        given = [kind for kind in kinds if kind is not None]
+        columns = [kind for kind in given if kind in (WHOLE, COLUMNS)]
+        if len(set(given)) == len(given) and len(columns) <= 1:
+            found.append(dict(zip(blocks, kinds, strict=True)))
+    # what is the length of a tile is one of rows or columns, and what is none is a number
+    found.sort(key=lambda kinds: sum((kinds[k] is None) == blocks[k] for k in kinds))
+    yield from found
+
+
+def _is_read(*arguments, **options) -> bool:
+    """Whether a kernel is read to its end by a binding."""
+    with suppress(NotRead):
+        _Binding(*arguments, **options).read()
+        return True
+    return False
+
+
+class _Binding:
+    """The binding that a launch is, for one way of taking its blocks."""
+
+    def __init__(self, kernel, names, values, grid, kinds, axes=(), stride=None):
+        self.kernel, self.values, self.stride = kernel, values, stride
+        self.kinds = {key: kind for key, kind in kinds.items() if kind is not None}
+        self.blocks = {letter(key): plain(values[key]) for key in self.kinds}
+        # {what a launcher computes: what stands for it}
+        self.exchange: list[tuple[Expr, Expr]] = []
+        for key, kind in self.kinds.items():
+            e = plain(values[key])
+            size, tiles = {
+                WHOLE: (N, S.One),
+                COLUMNS: (N, COLUMN_TILES),
+                ROWS: (M, ROW_TILES),
+            }[kind]
+            self.exchange.append((ceiling(size, e), tiles))
+            if not e.is_number:
+                self.exchange.append((e, letter(key)))
+        self.counts = grid
+        self.grid = []
+        for axis, count in enumerate(grid):
+            kind = axes[axis] if axis in axes else self._axis(axis, count)
+            self.grid.append(kind)
+        while len(self.grid) > 1 and self.grid[-1] == 0:
+            self.grid.pop()
+        self.tensors: dict[str, Array] = {}
+        arguments = {}
+        for key in names:
+            if key in values:
+                arguments[key] = self._argument(key, values[key])
+        self.launch = Launch(arguments, tuple(self.grid), called=True)
+
+    def _tiles(self, *kinds):
+        """How many tiles there are of a block of these kinds."""
+        for key, kind in self.kinds.items():
+            if kind in kinds:
+                return ceiling(M if kind is ROWS else N, plain(self.values[key]))
+        return None
+
+    def needed(self, kind):
+        """How many programs an axis of the grid has that is of a kind."""
+        tiles = {"row tiles": ROWS, "column tiles": COLUMNS}
+        return M if kind == "rows" else self._tiles(tiles[kind])
+
+    def _axis(self, axis, count):
+        """What an axis of the grid is: rows, tiles, 0 for one program, or any number of programs."""
+        if count == 1 or count == self._tiles(WHOLE):
+            return 0
+        if count in LEADING and set(LEADING) <= set(self.counts):
+            return LEADING_AXES[LEADING.index(count)]
+        for kind in ("rows", "row tiles", "column tiles"):
+            if count == self.needed(kind):
+                return kind
+        share = ceiling(M, count), CEILING(M, PROGRAMS[axis])
+        self.exchange.append(share)
+        if not (count.is_number or count == N):
+            self.exchange.append((count, PROGRAMS[axis]))
+        return "programs"
+
+    def _argument(self, key, value):
+        """What an argument is bound as."""
+        if key in self.kinds:
+            return self.kinds[key]
+        if isinstance(value, Array):
+            return self._tensor(key, value)
+        if isinstance(value, Fields):
+            value = value.values.get("value", value)
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, DType):
+            return FLOAT
+        if is_number(value):
+            e = plain(value)
+            for before, after in self.exchange:
+                if not e.is_number:
+                    e = e.xreplace({before: after})
+            return e
+        raise NotRead(f"{key}: {type(value).__name__} is handed to a kernel")
+
+    def _tensor(self, key, value):
+        """A pointer: memory that holds nothing, zeros, or what was written there."""
+        memory = value.memory
+        for name, other in self.tensors.items():
+            if other.memory is memory:
+                return Same(name)
+        if value.turns or value.library != "torch" or memory.kind != "float":
+            raise NotRead(f"{key}: a part of an array is handed to a kernel")
+        index = self._index(key, memory)
+        self.tensors[key] = value
+        stride = memory.row_stride
+        if self.stride is not None and index == "i, j":
+            stride = plain(self.values[self.stride])
+            if self.stride in self.kinds:
+                stride = letter(self.stride)
+        if not memory.written:
+            return Out(key, index, stride)
+        if memory.e == 0 and not memory.argument:
+            return Zeros(key, index, stride)
+        if memory.partial:
+            raise NotRead(f"{key}: partial sums are handed to another kernel")
+        return InOut(self._of_rows(memory), index, stride, then=key)
+
+    def _index(self, key, memory):
+        sizes = tuple(size for size in memory.shape if size != 1)
+        if sizes in LETTERS:
+            return LETTERS[sizes]
+        for axis, kind in enumerate(self.grid):
+            if sizes and kind in ("programs", "row tiles"):
+                if sizes[0] == self.counts[axis] and sizes[1:] in ((), (N,)):
+                    return "p, j" if sizes[1:] else "p"
+        raise NotRead(f"{key} of the shape {memory.shape} is handed to a kernel")
+
+    @staticmethod
+    def _letters(memory):
+        """{i or j: the letter of the memory's axis}."""
+        last, letters = len(memory.shape) - 1, {}
+        for axis, size in enumerate(memory.shape):
+            if size in (M, N):
+                letters[{M: i, N: j}[size]] = AXES[last - axis]
+        return letters
+
+    def _of_rows(self, memory):
+        """An entry in i and j."""
+        back = {axis: index for index, axis in self._letters(memory).items()}
+        return memory.e.xreplace(back)
+
+    # the kernel
+
+    def read(self) -> Reading:
+        """What the kernel leaves; a masked lane without `other` counts as 0 only where that decides."""
+        key = self._key()
+        readings = state().way.shared
+        if key not in readings:
+            try:
+                readings[key] = self._read(nan)
+                if readings[key] is None:
+                    readings[key] = self._read(S.Zero)
+            except NotRead as reason:
+                readings[key] = reason
+        if isinstance(readings[key], NotRead):
+            raise readings[key]
+        return readings[key]
+
+    def _key(self):
+        """By what two launches are one reading."""
+        parts = []
+        for name, bound in self.launch.arguments.items():
+            e = getattr(bound, "name", bound)
+            e = e.as_dummy() if isinstance(e, Expr) else e
+            parts.append((name, type(bound), e, getattr(bound, "stride", None)))
+        name = id(self.kernel.source), self.kernel.name
+        return name, tuple(parts), self.launch.grid, tuple(self.blocks.items())
+
+    def _read(self, fill):
+        reader = Kernel(self.kernel.source, self.launch, fill)
+        tiles, memory = reader.tiles, reader.tiles.memory
+        with evaluate(True):
+            try:
+                stored = reader.read(self.kernel.name)
+            except NotRead as reason:
+                reason.line = reason.line or reader.line or None
+                if fill is nan and memory.filled and isinstance(reason, Unknown):
+                    return None
+                raise
+        faults = [
+            fault for name, fault in memory.faults.items() if name in memory.stores
+        ]
+        faults += [
+            f for n, f in memory.faults.items() if n not in memory.stores and f.line
+        ]
+        if (
+            fill is nan
+            and memory.filled
+            and any(isinstance(f, Unknown) for f in faults)
+        ):
+            return None
+        if faults:
+            raise sorted(faults, key=lambda fault: not isinstance(fault, Wrong))[0]
+        if tiles.largest:
+            raise NotRead("the largest of a row in a kernel that is launched")
+        self._check_blocks(tiles)
+        narrowed = [text for text in tiles.told if " other than 1" in text]
+        return Reading(
+            stored,
+            tiles.sums.conditions(),
+            frozenset(memory.filled if fill is not nan else ()),
+            list(tiles.assumed),
+            narrowed,
+        )
+
+    def _check_blocks(self, tiles):
+        """Refuses a tile whose length is no power of 2.
+
+        For blocks that a launcher computes. It stops BLOCK = x.shape[1], which compiles for N = 4 and not for N = 3.
+        """
+        if POWERS in tiles.told:
+            raise Wrong(
+                "does not compile: a tile of N lanes, where N is no power of 2, as N = 3"
+            )
+        for symbol in tiles.lengths & self.blocks.keys():
+            e = self.blocks[symbol]
+            power = True if e == symbol else is_power_of_2(e)
+            if power is None:
+                sizes = state().way.no_power(e)
+                if sizes:
+                    power, e = False, f"{e}, as {sizes},"
+            if power is False:
+                raise Wrong(
+                    f"does not compile: a tile of {e} lanes, which is no power of 2"
+                )
+            if power is None:
+                raise NotRead(f"{symbol} is {e}, which is not known to be a power of 2")
+
+    def keep(self, reading: Reading) -> None:
+        """Write what the kernel stores into the tensors, and keep what that rests on."""
+        for words in reading.assumed:
+            if words.endswith(ZERO_BEFORE):
+                key = words.removesuffix(ZERO_BEFORE)
+                if not isinstance(self.launch.arguments[key], Zeros):
+                    raise Wrong(
+                        f"{key} is added to, and holds nothing before the kernel runs"
+                    )
+            else:
+                state().words.append(words)
+        results = {}
+        for key, stored in reading.stored.items():
+            results[key] = self._result(key, stored)
+        for key, e in results.items():
+            memory = self.tensors[key].memory
+            whole = Array(memory, memory.shape, range(len(memory.shape)))
+            whole.write(e.xreplace(self._letters(memory)))
+            memory.partial = "p" in self.launch.arguments[key].letters
+        state().needed += reading.conditions
+        state().filled |= reading.filled
+        state().narrowed.update(dict.fromkeys(reading.narrowed))
+
+    def _result(self, key, stored):
+        """What is stored with the launch's own numbers put in for blocks and counts."""
+        back = dict(self.blocks)
+        back |= {after: before for before, after in self.exchange if after in PROGRAMS}
+        e = stored.xreplace(back)
+        if e.has(FLOOR, CEILING, LEAST, ROW_TILES, COLUMN_TILES):
+            raise NotRead(
+                f"{key}: what is stored depends on the rounding of a quotient"
+            )
+        chosen = [s for s in e.free_symbols if s in map(letter, self.kinds)]
+        if chosen:
+            words = (
+                f"{key}: what is stored depends on {chosen[0]}, which autotune chooses"
+            )
+            raise Wrong(words)
+        return e

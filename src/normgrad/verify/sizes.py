@@ -1,0 +1,260 @@
+"""Sizes that a launcher computes, and the ways through its branches on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from sympy import (
+    Eq,
+    Expr,
+    Function,
+    Integer,
+    Max,
+    Min,
+    Mul,
+    Ne,
+    S,
+    Symbol,
+    expand,
+)
+from sympy.core.relational import Relational
+
+from ..symbolic.symbols import M, N
+from .binding import LEADING
+from .places import CEILING, FLOOR, exact
+from .values import NotRead
+
+# of a launcher's branches on sizes: how many ways through them are read
+WAYS = 16
+# at which a way is looked for: around powers of 2, and around the blocks that programs have
+ROWS_TRIED = (1, 2, 3, 5, 64, 4097)
+COLUMNS_TRIED = sorted(
+    {1, 2, 3, 5, 7, 10, 100, 1000, 5000, 70000, 200000}
+    | {2**k + d for k in range(2, 18) for d in (-1, 0, 1)}
+)
+
+
+class next_power_of_2(Function):  # noqa: N801 - SymPy prints a function by its class
+    """The smallest power of 2 that is at least an integer, as triton.next_power_of_2 has it."""
+
+    is_integer = True
+    is_positive = True
+
+    @classmethod
+    def eval(cls, n):
+        """The power itself, of a number."""
+        if n.is_Integer and n > 0:
+            return Integer(1 << (int(n) - 1).bit_length())
+        return None
+
+
+def floor(a: Expr, b: Expr) -> Expr:
+    """a // b of integers, b of at least 1."""
+    a, b = expand(a), expand(b)
+    if not b.is_positive:
+        raise NotRead(f"a division of integers by {b}, which may be no positive number")
+    if a.is_Integer and b.is_Integer:
+        return Integer(a // b)
+    quotient = exact(a, b)
+    if quotient is not None:
+        return quotient
+    top = expand(a + 1 - b)
+    return CEILING(top, b) if top.is_positive else FLOOR(a, b)
+
+
+def ceiling(a: Expr, b: Expr) -> Expr:
+    """a / b rounded up, as triton.cdiv has it."""
+    a, b = expand(a), expand(b)
+    quotient = exact(a, b)
+    if quotient is not None or a.is_Integer and b.is_Integer:
+        return floor(a + b - 1, b)
+    if not b.is_positive:
+        raise NotRead(f"a division of integers by {b}, which may be no positive number")
+    return CEILING(a, b) if a.is_positive else floor(a + b - 1, b)
+
+
+def in_rows(e: Expr) -> Expr:
+    """A size with M for B*T."""
+    return expand(expand(e).subs(Mul(*LEADING), M))
+
+
+def is_power_of_2(e: Expr) -> bool | None:
+    """Whether an integer is a power of 2 at every size; None where that depends."""
+    match e:
+        case Integer():
+            return e > 0 and e & (e - 1) == 0
+        case next_power_of_2():
+            return True
+        case Min() | Max() | Mul():
+            return all(map(is_power_of_2, e.args)) or None
+    return None
+
+
+def _bounds(e: Expr) -> Iterable[Expr]:
+    """What is at least 0 by what the functions in an expression are."""
+    for part in e.atoms(Function, Min, Max):
+        match part:
+            case next_power_of_2(args=(n,)):
+                yield part - n
+                yield 2 * n - 1 - part
+            case Min():
+                yield from [a - part for a in part.args]
+            case Max():
+                yield from [part - a for a in part.args]
+
+
+@dataclass
+class Way:
+    """One way through a launcher's branches on sizes, the same in all traces that a verdict needs.
+
+    Args:  apart: whether the rows of the arguments may lie further apart than N
+           leading: whether what has M rows has the axes B and T for them
+           choices: {a relation between sizes: whether it holds on this way}
+           shared: what all ways have in common: texts, and what launches have come to
+    """
+
+    apart: bool
+    leading: bool = False
+    choices: dict[Relational, bool] = field(default_factory=dict)
+    shared: dict[Any, Any] = field(default_factory=dict)
+
+    def holds(self, relation: Relational) -> bool:
+        """Whether a relation between integers holds; one that nothing decides is chosen."""
+        if relation in self.choices:
+            return self.choices[relation]
+        answer = self._decided(relation)
+        if answer is None:
+            if len(self.choices) >= WAYS:
+                raise NotRead("more branches on sizes than are followed")
+            answer = self.choices[relation] = True
+        return answer
+
+    def _decided(self, relation):
+        if isinstance(relation, Ne):
+            answer = self._decided(Eq(relation.lhs, relation.rhs, evaluate=False))
+            return None if answer is None else not answer
+        if isinstance(relation, Eq):
+            e = relation.lhs - relation.rhs
+            if self.is_least(e - 1) or self.is_least(-e - 1):
+                return False
+            return True if self.is_least(e) and self.is_least(-e) else None
+        if self.is_least(_at_least_0(relation, True)):
+            return True
+        return False if self.is_least(_at_least_0(relation, False)) else None
+
+    @property
+    def known(self) -> list[Expr]:
+        """What is at least 0 by the choices."""
+        known = []
+        for relation, holds in self.choices.items():
+            e = relation.lhs - relation.rhs
+            if not isinstance(relation, Eq | Ne):
+                known.append(_at_least_0(relation, holds))
+            elif holds == isinstance(relation, Eq):
+                known += [e, -e]
+        return known
+
+    @property
+    def equations(self) -> bool:
+        """Whether an equation between sizes is among the choices, as N % B == 0 is."""
+        return any(
+            holds == isinstance(relation, Eq)
+            for relation, holds in self.choices.items()
+            if isinstance(relation, Eq | Ne)
+        )
+
+    def is_least(self, e: Expr) -> bool:
+        """Whether e >= 0 follows from the choices, by at most two of them."""
+        e = expand(e)
+        if e.is_nonnegative:
+            return True
+        known = [*self.known, *_bounds(e)]
+        for position, first in enumerate(known):
+            left = expand(e - first)
+            if left.is_nonnegative:
+                return True
+            if any(expand(left - k).is_nonnegative for k in known[position + 1 :]):
+                return True
+        return False
+
+    def following(self) -> Way | None:
+        """The next way, None after the last."""
+        choices = dict(self.choices)
+        while choices:
+            relation, holds = choices.popitem()
+            if holds:
+                choices[relation] = False
+                return Way(self.apart, self.leading, choices, self.shared)
+        return None
+
+    def words(self) -> str:
+        """The choices, as a condition on sizes."""
+        parts = []
+        for relation, holds in self.choices.items():
+            parts.append(str(relation if holds else relation.negated))
+        return ", ".join(parts)
+
+    def sizes(self) -> Iterator[dict[Symbol, Integer]]:
+        """Some sizes at which a launch takes this way."""
+        for n, m in product(COLUMNS_TRIED, ROWS_TRIED):
+            sizes = {N: Integer(n), M: Integer(m)}
+            if self.leading:
+                sizes |= dict(zip(LEADING, (Integer(1), Integer(m)), strict=True))
+            if all(_at(r, sizes) is holds for r, holds in self.choices.items()):
+                yield sizes
+
+    def example(self, relations: Sequence[Relational] = ()) -> str:
+        """Sizes of this way at which relations hold, as "M = 1, N = 1025"; "" where none are found."""
+        for sizes in self.sizes():
+            if all(_at(relation, sizes) for relation in relations):
+                return _in_words(sizes)
+        return ""
+
+    def no_power(self, e: Expr) -> str:
+        """Sizes of this way at which an integer is no power of 2; "" where none are found."""
+        for sizes in self.sizes():
+            value = _rounded(e.xreplace(sizes))
+            if is_power_of_2(value) is False:
+                return _in_words(sizes)
+        return ""
+
+
+def _in_words(sizes):
+    return ", ".join(f"{size} = {sizes[size]}" for size in (M, N))
+
+
+def _at_least_0(relation, holds):
+    """What is at least 0 where an inequality of integers holds, or does not."""
+    e = relation.lhs - relation.rhs
+    greater = relation.rel_op in (">", ">=")
+    strict = relation.rel_op in (">", "<")
+    if not greater:
+        e = -e
+    if not holds:
+        e, strict = -e, not strict
+    return expand(e - 1) if strict else expand(e)
+
+
+def _rounded(e):
+    """An expression of numbers with its roundings carried out."""
+    quotients = (CEILING, lambda a, b: -(-a // b)), (FLOOR, lambda a, b: a // b)
+    for head, divided in quotients:
+        e = e.replace(head, divided)
+    return e
+
+
+def _at(relation, sizes):
+    """Whether a relation holds at sizes; None where another symbol decides."""
+    if relation in (S.true, S.false):
+        return bool(relation)
+    left, right = (_rounded(side.xreplace(sizes)) for side in relation.args)
+    answer = relation.func(left, right)
+    return bool(answer) if answer in (S.true, S.false) else None
+
+
+def symbol(name: str) -> Symbol:
+    """An integer of at least 1 of which nothing else is known."""
+    return Symbol(name, integer=True, positive=True)

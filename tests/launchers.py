@@ -1,0 +1,162 @@
+"""Functions that launch kernels, which verify_launchers.txt edits."""
+
+import importlib.util
+import re
+
+from tables import parts
+
+from normgrad.mistakes.edits import edited
+from normgrad.verify import N, norm
+
+HEAD = """import torch
+import triton
+import triton.language as tl
+
+
+"""
+ROWS = f"""{HEAD}@triton.jit
+def kernel(X, W, Y, stride, n, eps, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, B)
+    mask = cols < n
+    x = tl.load(X + row * stride + cols, mask=mask, other=0.0)
+    rstd = tl.rsqrt(tl.sum(x * x, axis=0) / n + eps)
+    w = tl.load(W + cols, mask=mask)
+    tl.store(Y + row * n + cols, x * rstd * w, mask=mask)
+
+
+def rms_norm(x, weight, eps=1e-2):
+    M, N = x.shape
+    y = torch.empty_like(x)
+    B = triton.next_power_of_2(N)
+    kernel[(M,)](x, weight, y, x.stride(0), N, eps, B)
+    return y
+"""
+TILES = f"""{HEAD}@triton.jit
+def kernel(X, W, Y, stride, m, n, eps, BR: tl.constexpr, BC: tl.constexpr):
+    rows = tl.program_id(0) * BR + tl.arange(0, BR)
+    row_mask = rows < m
+    s = tl.zeros((BR,), dtype=tl.float32)
+    for start in range(0, n, BC):
+        cols = start + tl.arange(0, BC)
+        mask = row_mask[:, None] & (cols < n)[None, :]
+        x = tl.load(X + rows[:, None] * stride + cols[None, :], mask=mask, other=0.0)
+        s += tl.sum(x * x, axis=1)
+    rstd = tl.rsqrt(s / n + eps)
+    for start in range(0, n, BC):
+        cols = start + tl.arange(0, BC)
+        mask = row_mask[:, None] & (cols < n)[None, :]
+        x = tl.load(X + rows[:, None] * stride + cols[None, :], mask=mask, other=0.0)
+        w = tl.load(W + cols, mask=cols < n, other=0.0)
+        y = x * rstd[:, None] * w[None, :]
+        tl.store(Y + rows[:, None] * n + cols[None, :], y, mask=mask)
+
+
+def rms_norm(x, weight, eps=1e-2):
+    M, N = x.shape
+    y = torch.empty((M, N), dtype=x.dtype, device=x.device)
+    kernel[(triton.cdiv(M, 4),)](x, weight, y, x.stride(0), M, N, eps, BR=4, BC=8)
+    return y
+"""
+FUNCTION = f"""{HEAD}@triton.jit
+def forward_kernel(X, W, Y, R, stride, n, eps, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, B)
+    mask = cols < n
+    x = tl.load(X + row * stride + cols, mask=mask, other=0.0)
+    rstd = tl.rsqrt(tl.sum(x * x, axis=0) / n + eps)
+    tl.store(R + row, rstd)
+    w = tl.load(W + cols, mask=mask, other=0.0)
+    tl.store(Y + row * n + cols, x * rstd * w, mask=mask)
+
+
+@triton.jit
+def backward_kernel(
+    DY, X, W, R, DX, P, dy_stride, x_stride, m, n, rows, B: tl.constexpr
+):
+    first = tl.program_id(0) * rows
+    cols = tl.arange(0, B)
+    mask = cols < n
+    w = tl.load(W + cols, mask=mask, other=0.0)
+    dw = tl.zeros((B,), dtype=tl.float32)
+    for row in range(first, min(first + rows, m)):
+        x = tl.load(X + row * x_stride + cols, mask=mask, other=0.0)
+        dy = tl.load(DY + row * dy_stride + cols, mask=mask, other=0.0)
+        rstd = tl.load(R + row)
+        x_hat = x * rstd
+        wdy = dy * w
+        c1 = tl.sum(x_hat * wdy, axis=0) / n
+        dx = rstd * (wdy - x_hat * c1)
+        tl.store(DX + row * n + cols, dx, mask=mask)
+        dw += dy * x_hat
+    tl.store(P + tl.program_id(0) * n + cols, dw, mask=mask)
+
+
+class RMSNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, eps):
+        M, N = x.shape
+        y = torch.empty((M, N), dtype=x.dtype, device=x.device)
+        rstd = torch.empty((M,), dtype=torch.float32, device=x.device)
+        B = triton.next_power_of_2(N)
+        forward_kernel[(M,)](x, weight, y, rstd, x.stride(0), N, eps, B)
+        ctx.save_for_backward(x, weight, rstd)
+        ctx.B = B
+        return y
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, weight, rstd = ctx.saved_tensors
+        M, N = x.shape
+        P = 2
+        dx = torch.empty((M, N), dtype=x.dtype, device=x.device)
+        partial = torch.empty((P, N), dtype=torch.float32, device=x.device)
+        backward_kernel[(P,)](
+            dy, x, weight, rstd, dx, partial,
+            dy.stride(0), x.stride(0), M, N, triton.cdiv(M, P), B=ctx.B,
+        )
+        return dx, partial.sum(0), None
+"""
+LAYER = f"""{ROWS}
+
+class RMSNorm(torch.nn.Module):
+    def __init__(self, dim, eps=1e-2):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(dim))
+        self.eps = eps
+
+    def forward(self, x):
+        return rms_norm(x, self.weight, self.eps)
+"""
+BASES = {"ROWS": ROWS, "TILES": TILES, "FUNCTION": FUNCTION, "LAYER": LAYER}
+# what verify is told of a base
+TOLD = {
+    "ROWS": dict(outputs=("y",), name="rms_norm"),
+    "TILES": dict(outputs=("y",)),
+    "FUNCTION": {},
+    "LAYER": dict(outputs=("y",), dim=N),
+}
+NORM = norm()
+
+
+def launcher(line):
+    """(base, text, a pattern of words) of a line of verify_launchers.txt."""
+    base, edits, words = parts(line)
+    base = base.removesuffix(":")
+    return base, edited(BASES[base], edits, base), words
+
+
+def imported(text, folder):
+    """A module of a text, whose kernels Triton's interpreter runs."""
+    path = folder / "launcher.py"
+    path.write_text(text, encoding="utf8")
+    spec = importlib.util.spec_from_file_location("launcher", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def sizes_of(verdict, default):
+    """The last sizes that a verdict names."""
+    found = re.findall(r"M = (\d+), N = (\d+)", str(verdict))
+    return tuple(map(int, found[-1])) if found else default

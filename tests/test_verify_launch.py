@@ -1,0 +1,147 @@
+"""Functions that launch kernels: what is proved runs right in Triton's interpreter, and what is accused does not."""
+
+import contextlib
+import re
+from types import SimpleNamespace
+
+import pytest
+from launchers import BASES, NORM, TOLD, imported, launcher, sizes_of
+from tables import FOLDER, claims
+
+from normgrad.verify import N, norm, verify
+from normgrad.verify.tables.libraries import HOST
+from normgrad.verify.tables.torch import HOST_METHODS
+from normgrad.verify.tables.triton import TRITON
+from normgrad.verify.verdict import KINDS, NOT_READ, PROVED
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+LINES = list(claims("verify_launchers.txt"))
+# what a run on the CPU may answer by an access outside of the tensors' memory; what the interpreter does not refuse
+OUTSIDE = "past the end|apart, and they lie|has no argument|makes a constant"
+
+
+def is_right(base, module, M, N, apart, axes):
+    """Whether a launcher gives y, and dx and dw, at sizes.
+
+    Args:  apart: whether the rows of x lie further apart than N; axes: of x
+    """
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn((M, N + 3 * apart), generator=generator)[:, :N]
+    weight = torch.randn(N, generator=generator)
+    dy = torch.randn((M, N), generator=generator)
+    eps, wide = 1e-2, x.double().requires_grad_()
+    w = weight.double().requires_grad_()
+    y = wide * (wide.square().mean(1, keepdim=True) + eps).rsqrt() * w
+    dx, dw = torch.autograd.grad(y, (wide, w), dy.double())
+    given = x.clone() if not apart else x
+    if axes == 3:
+        given = given.view(1, M, N)
+    try:
+        if base == "FUNCTION":
+            given.requires_grad_()
+            weight.requires_grad_()
+            result = module.RMSNorm.apply(given, weight, eps)
+            gradients = torch.autograd.grad(result, (given, weight), dy)
+        elif base == "LAYER":
+            layer = module.RMSNorm(N, eps=3e-2)
+            layer.weight.data.copy_(weight)
+            y = wide * (wide.square().mean(1, keepdim=True) + 3e-2).rsqrt() * w
+            result, gradients = layer(given), ()
+        else:
+            result, gradients = module.rms_norm(given, weight, eps), ()
+    except Exception:
+        return False
+    pairs = zip((result, *gradients), (y, dx, dw), strict=False)
+    return all(
+        torch.allclose(a.detach().double().reshape(b.shape), b, atol=1e-4)
+        for a, b in pairs
+    )
+
+
+@pytest.fixture
+def poisoned(monkeypatch):
+    """torch.empty whose entries are nan, and a GPU that is there."""
+    for name in ("empty", "empty_like"):
+        plain = getattr(torch, name)
+
+        def filled(*args, plain=plain, **options):
+            return plain(*args, **options).fill_(float("nan"))
+
+        monkeypatch.setattr(torch, name, filled)
+    properties = SimpleNamespace(multi_processor_count=2)
+    for name, value in {
+        "device": contextlib.nullcontext,
+        "set_device": lambda device: None,
+        "synchronize": lambda: None,
+        "is_available": lambda: True,
+        "current_device": lambda: 0,
+        "get_device_properties": lambda device: properties,
+    }.items():
+        monkeypatch.setattr(torch.cuda, name, value)
+    monkeypatch.setattr(torch.Tensor, "cuda", lambda tensor: tensor)
+
+
+@pytest.mark.parametrize(("kind", "_", "line"), LINES)
+def test_a_launcher_is_what_runs(kind, _, line, poisoned, tmp_path):
+    base, text, words = launcher(line)
+    verdict = verify(text, NORM, **TOLD[base])
+    assert verdict.kind == next(k for k in KINDS if k.startswith(kind)), verdict
+    assert re.search(words, str(verdict)), verdict
+    if kind == "proved":
+        assert re.search(words, str(verdict).split("\n")[0])
+    runs = "autotune" not in text  # which measures times on a GPU
+    if kind == NOT_READ or not runs or re.search(OUTSIDE, str(verdict)):
+        return
+    text = text.replace("x.is_cuda", "not x.is_cuda").replace('"cuda"', '"cpu"')
+    sizes = sizes_of(verdict, (3, 5))
+    axes = 3 if "(B, T, N)" in str(verdict) else 2
+    try:
+        module = imported(text, tmp_path)
+    except NameError:
+        assert kind != "proved"
+        return
+    assert is_right(base, module, *sizes, False, axes) == (kind == "proved")
+    if "any stride" in str(verdict) and base != "LAYER":
+        assert is_right(base, module, *sizes, True, axes)
+
+
+def test_every_function_of_a_launcher_has_a_line():
+    table = (FOLDER / "verify_launchers.txt").read_text(encoding="utf8")
+    text = "\n".join([table, *BASES.values()])
+    for path in HOST:
+        assert path in text, path
+    for name in HOST_METHODS:
+        assert f".{name}(" in text, name
+    for name in TRITON:
+        assert f"{name.removeprefix('language.')}(" in text, name
+
+
+def test_a_layer_is_the_reference_of_another(tmp_path):
+    text = """import torch
+
+class Reference(torch.nn.Module):
+    def __init__(self, dim, eps=1e-5):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(dim))
+        self.eps = eps
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
+"""
+    assert verify(text, norm(), outputs=("y",), dim=N).kind == PROVED
+
+
+def test_a_file_is_read_with_its_package(tmp_path):
+    _, text, _ = launcher("ROWS:")
+    package = tmp_path / "layers"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    kernels, host = text.split("\n\n\ndef rms_norm")
+    (package / "kernels.py").write_text(kernels + "\n")
+    head = "import torch\nimport triton\n\nfrom layers.kernels import kernel\n"
+    (package / "norms.py").write_text(f"{head}\n\ndef rms_norm{host}")
+    verdict = verify(f"{package / 'norms.py'}::rms_norm", norm(), outputs=("y",))
+    assert verdict.kind == PROVED, verdict
+    with pytest.raises(ValueError, match="which is no file"):
+        verify(f"{package / 'missing.py'}::rms_norm", norm())
