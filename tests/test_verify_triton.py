@@ -76,7 +76,8 @@ def test_what_a_helper_is_said_to_return_stands_among_the_assumptions():
 
 def test_what_a_decorator_s_helper_is_said_to_return_stands_in_the_claim():
     block = "{'B': lambda a: triton.next_power_of_2(a['n'])}"
-    edit = "@triton.jit", "@triton.heuristics(blocks())\n@triton.jit"
+    head = "from settings import blocks\n\n\n@triton.heuristics(blocks())"
+    edit = "@triton.jit", f"{head}\n@triton.jit"
     program = edited_base("forward", [edit], {})
     assert verify(*program).kind == "not read"
     verdict = verify(*program, helpers={"blocks": block})

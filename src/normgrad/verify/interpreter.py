@@ -849,9 +849,13 @@ class Reader(Walker):
             base = self._base_of(node, scope)
         except NotRead as reason:
             self._leave_out(node, reason, scope)
-        else:
-            read = self._read_layer if base is LAYER else self._read_function_class
-            read(node, base, scope)
+            return
+        if base is not LAYER:
+            return self._read_function_class(node, base, scope)
+        try:
+            self._read_layer(node, scope)
+        except NotRead as reason:
+            self._leave_out(node, reason, scope)
 
     def _base_of(self, node, scope):
         """The autograd Function, torch's or the text's, that a class is made of."""
@@ -867,7 +871,7 @@ class Reader(Walker):
             raise NotRead(f"the class {node.name}, {words}")
         return bases[0]
 
-    def _read_layer(self, node, base, scope):
+    def _read_layer(self, node, scope):
         inner = Scope(scope, local_names(node.body), self)
         self.execute(node.body, inner)
         for name, value in inner.names.items():
