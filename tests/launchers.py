@@ -6,7 +6,7 @@ import re
 from tables import parts
 
 from normgrad.mistakes.edits import edited
-from normgrad.verify import N, norm
+from normgrad.verify import norm
 
 HEAD = """import torch
 import triton
@@ -134,7 +134,7 @@ TOLD = {
     "ROWS": dict(outputs=("y",), name="rms_norm"),
     "TILES": dict(outputs=("y",)),
     "FUNCTION": {},
-    "LAYER": dict(outputs=("y",), dim=N),
+    "LAYER": dict(outputs=("y",), dim="N"),
 }
 NORM = norm()
 

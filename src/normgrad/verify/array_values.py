@@ -24,6 +24,7 @@ from .arrays import (
     is_number,
     kind_of,
     moved,
+    note_stride,
     number,
     plain,
     state,
@@ -77,6 +78,7 @@ def difference_of(a: Any, b: Any) -> Expr:
     A float that arithmetic made is refused: 0.1 + 0.2 == 0.3 holds for real numbers, and not for Python's.
     """
     numbers = []
+    note_stride(a, b)
     for value in (a, b):
         e = plain(value)
         if getattr(value, "rounded", False):
@@ -221,6 +223,8 @@ class Values:
         if isinstance(owner, Device) and name == "type" and state().way:
             state().words.append(ON_GPU)
             return "cuda"
+        if isinstance(owner, Device) and name == "index" and state().way:
+            return owner
         if not isinstance(owner, Array):
             raise NotRead(f"the attribute {name} of {type(owner).__name__}")
         if name == "shape":

@@ -54,6 +54,7 @@ class State:
            way: through the branches of a function that launches kernels, None for another function
            needed: the conditions of its kernels; filled: their lines where a masked lane counts as 0
            narrowed: what else the claim needs to say of them
+           is_turned: whether a tensor has been transposed, whose layout later ones may have
     """
 
     library: str
@@ -73,6 +74,7 @@ class State:
     needed: list = field(default_factory=list)
     filled: set[int] = field(default_factory=set)
     narrowed: dict[str, None] = field(default_factory=dict)
+    is_turned: bool = False
 
     def beside(self, other: State) -> State:
         """This state with all that another trace rests on."""
@@ -119,6 +121,22 @@ class Scalar:
     e: Expr
     kind: str
     rounded: bool = False
+
+
+@dataclass(frozen=True)
+class Stride(Scalar):
+    """A stride; memory: of the tensor. Where an axis has one entry torch takes any stride for that of its size."""
+
+    memory: Any = None
+
+
+def note_stride(*values: Any) -> None:
+    """Note that a launcher does more with a stride than to hand it to a kernel.
+
+    For `assert x.stride(1) == 1`. It stops `if x.stride(0) != N: return x`, as a tensor of one row may have any stride.
+    """
+    if any(isinstance(value, Stride) for value in values):
+        state().narrowed["M and N of at least 2, as it computes with strides"] = None
 
 
 def number(e: Expr, kind: str) -> int | Scalar:
@@ -182,6 +200,8 @@ class Memory:
         self.scalar = False
         # from row to row, None where rows follow each other; whether each program holds the sum of its own rows
         self.row_stride, self.partial = None, False
+        # whether its entries are known to follow each other row by row; whether it is made without a device
+        self.is_ordered, self.is_on_cpu = not state().is_turned, False
         self.born, self.zero_before = list(state().loops), ""
         self.read_whole = False
         # {open loop: the axis that its turn looks into, None where it looks into none}
@@ -521,6 +541,7 @@ def arithmetic(operation: str, a: Any, b: Any) -> Any:
 
 
 def _of_numbers(operation, a, b):
+    note_stride(a, b)
     kind = "int" if is_integer(a) and is_integer(b) else "float"
     exact = isinstance(a, int) and isinstance(b, int)
     if exact and b != 0 and operation in ("FloorDiv", "Mod"):
@@ -596,6 +617,8 @@ def axes_of(a: Array, axis: Any) -> list[int]:
 def moved(a: Array, order: Sequence[int | None], turns=None) -> Array:
     """A view whose axis k is order[k]; None makes a new axis of one entry."""
     shape = [ONE if axis is None else a.shape[axis] for axis in order]
+    kept = [axis for axis in order if axis is not None]
+    state().is_turned |= kept != sorted(kept)
     axes = [None if axis is None else a.axes[axis] for axis in order]
     return Array(a.memory, shape, axes, {**a.turns, **(turns or {})})
 
@@ -655,6 +678,7 @@ def sizes_of(shape: Sequence[Any]) -> list[Expr]:
     if not all(map(is_integer, shape)) or bool in map(type, shape):
         words = "a float, as / and float() make one, or a truth value"
         raise NotRead(f"a size that is no integer, but {words}")
+    note_stride(*shape)
     return list(map(plain, shape))
 
 
@@ -663,6 +687,8 @@ def strides_of(a: Array) -> list[Expr]:
     if isinstance(a, Split):
         first, *rest = strides_of(a.rows)
         return [LEADING[1] * first, first, *rest]
+    if not a.memory.is_ordered:
+        raise NotRead("the strides of what is made after a transposition")
     if None in a.axes or a.turns:
         raise NotRead("the strides of a view that has other axes than its tensor")
     shape = a.memory.shape
@@ -713,7 +739,8 @@ def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     sizes = {a.letter(axis): a.shape[axis] for axis in axes}
     shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]
     if a.memory.partial and [a.axes[axis] for axis in axes] == [0]:
-        return like(a, shape if keep else shape[1:], a.memory.e)
+        rest = [size for axis, size in enumerate(shape) if axis not in axes]
+        return like(a, shape if keep else rest, a.memory.e)
     kept = like(a, shape, summed(floats(a, "a sum").e, sizes))
     if keep:
         return kept

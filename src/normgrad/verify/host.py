@@ -26,7 +26,12 @@ def only_speed(node: ast.If) -> bool:
     """Whether a branch gives values to numbers of warps, stages or blocks' groups alone, which change no result."""
     for line in [*node.body, *node.orelse]:
         match line:
-            case ast.Assign([ast.Name(id=name)]) if SPEED.fullmatch(name):
+            case ast.Assign([ast.Name(id=name)], value) if SPEED.fullmatch(name):
+                numbers = [
+                    n.value for n in ast.walk(value) if isinstance(n, ast.Constant)
+                ]
+                if any(type(n) is not int or n < 1 or n & (n - 1) for n in numbers):
+                    return False
                 continue
             case ast.If():
                 if only_speed(line):

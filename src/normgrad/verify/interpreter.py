@@ -85,7 +85,7 @@ from .syntax import (
 from .tables.libraries import HOST, MEMBERS, TABLES
 from .tables.numpy import of_dtype
 from .tables.python import BUILTINS, LONGEST, iterated
-from .tables.signatures import Fields, Known, Trained
+from .tables.signatures import Device, Fields, Known, Trained
 from .text import module_of
 
 DEEPEST = 40
@@ -266,6 +266,10 @@ def local_names(body: Sequence[ast.AST], in_place: bool = True) -> set[str]:
                 continue
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 names.add(name)
+            case ast.ExceptHandler(name=str(name)):
+                names.add(name)
+                waiting += ast.iter_child_nodes(node)
+                continue
             case ast.alias():
                 names.add((node.asname or node.name).partition(".")[0])
             case ast.ListComp() | ast.GeneratorExp():
@@ -732,6 +736,9 @@ class Reader(Walker):
         if not (state().way and self.phase == MODULE and all(imports)):
             raise NotRead("the statement try")
         self.execute(node.body, scope)
+        for handler in node.handlers:
+            if handler.name in scope.names:
+                raise NotRead(f"{handler.name}, which an except may take away")
 
     def read_FunctionDef(self, node, scope):
         """A function, or a kernel that it launches."""
@@ -941,8 +948,18 @@ class Reader(Walker):
     def _is_guard(self, node, scope):
         """Whether a context only says on which GPU kernels run."""
         match node:
-            case ast.Call(called, [_], []) if state().way:
-                return self.evaluate(called, scope) is GUARD
+            case ast.Call(called, [device], []) if state().way:
+                if self.evaluate(called, scope) is not GUARD:
+                    return False
+                device = self.evaluate(device, scope)
+                if (
+                    isinstance(device, str)
+                    and device.partition(":")[0] == "cuda"
+                    or device == 0
+                ):
+                    state().words.append(f"tensors are on the GPU {device}")
+                    return True
+                return isinstance(device, Device)
         return False
 
     def read_Delete(self, node, scope):

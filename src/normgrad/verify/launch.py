@@ -19,14 +19,16 @@ from typing import Any
 
 from sympy import Expr, Ne, S, evaluate, expand, nan
 
-from ..symbolic.symbols import M, N, i, j
+from ..symbolic.symbols import M, N, eps, i, j
 from .arrays import (
     AXES,
     Array,
     DType,
     Scalar,
+    Stride,
     is_integer,
     is_number,
+    kind_of,
     plain,
     state,
 )
@@ -50,7 +52,7 @@ from .binding import (
 from .decorators import Decorators, is_power
 from .kernel import Kernel, parameters
 from .places import CEILING, FLOOR, LEAST
-from .sizes import ceiling, is_power_of_2
+from .sizes import ceiling, is_power_of_2, rounded, symbol
 from .source import Source
 from .tables.signatures import Fields
 from .values import NotRead, Unknown, Wrong
@@ -58,8 +60,10 @@ from .values import NotRead, Unknown, Wrong
 # what Triton takes beside the kernel's own arguments
 COMPILED = {
     *("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion"),
-    *("launch_cooperative_grid", "launch_pdl", "warmup"),
+    *("launch_cooperative_grid", "launch_pdl"),
 }
+WARPS = (1, 2, 4, 8, 16, 32)
+MOST_LANES = 2**20
 TILES = re.compile(r"\b(arange|zeros|full|make_block_ptr)$")
 POWERS = "N a power of 2"
 ZERO_BEFORE = " is 0 before the kernel runs"
@@ -132,7 +136,10 @@ class Caller:
         names, defaults = parameters(function)
         decorators = Decorators(kernel.source, kernel.name, {})
         values = _bound(kernel.name, names, defaults, args, options, decorators)
+        tuned = {setting.name for setting in decorators.settings if setting.tuned}
         for setting in decorators.settings:
+            if setting.name in tuned and not setting.tuned:
+                raise NotRead(f"{setting.name} is set by autotune and by heuristics")
             if setting.tuned:
                 _check_tuned(setting)
                 values[setting.name] = Scalar(letter(setting.name), "int")
@@ -161,7 +168,12 @@ class Caller:
                 raise unlaunched(f"a grid with {name} in the place of an integer")
             if not is_integer(count) or isinstance(count, bool):
                 raise NotRead("a grid whose sizes are no integers")
-        return [expand(plain(count)) for count in counts]
+        sizes = [expand(plain(count)) for count in counts]
+        for axis, size in enumerate(sizes[1:], start=1):
+            if not size.is_Integer:
+                words = f"{size} of at most 65535, the most along axis {axis} of a grid"
+                state().narrowed[words] = None
+        return sizes
 
     def _check_one_block(self, kernel, names, values, grid, blocks):
         """Refuses a kernel that is right for rows of one block alone.
@@ -231,6 +243,11 @@ class Caller:
         blocks = {
             key: key in lengths for key in names if _may_be_block(key, values, kernel)
         }
+        for key in lengths & blocks.keys():
+            e = plain(values[key])
+            if e.is_Integer and e > MOST_LANES:
+                words = f"{key} = {e} lanes, of which 2**20 are the most"
+                raise Wrong(f"does not compile: a tile of {words}")
         reasons = []
         for kinds in _assignments(blocks, values):
             try:
@@ -267,6 +284,8 @@ def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
             values[key] = value
         elif key not in COMPILED:
             raise unlaunched(f"{name} has no argument {key}")
+        elif key == "num_warps":
+            _check_warps(value)
     for setting in decorators.settings:
         if setting.name not in names:
             reason = NotRead(f"a decorator sets {setting.name}, which is no argument")
@@ -277,6 +296,21 @@ def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
         if setting.name in values:
             raise NotRead(f"{name} is given {setting.name}, which heuristics set")
     return values
+
+
+def _check_warps(value):
+    """Refuses a number of warps that is no power of 2 up to 32.
+
+    For `min(max(B // 256, 1), 8)`. It stops `B // 256`, which is 0 for a narrow row.
+    """
+    if not is_integer(value) or isinstance(value, bool):
+        raise NotRead(f"num_warps={value!r}, which is no integer")
+    e = plain(value)
+    for sizes in state().way.sizes():
+        count = rounded(e.xreplace(sizes))
+        if count.is_Integer and count not in WARPS:
+            at = ", ".join(f"{size} = {sizes[size]}" for size in (M, N))
+            raise unlaunched(f"num_warps={e}, which is {count} at {at}")
 
 
 def _check_tuned(setting):
@@ -375,6 +409,12 @@ class _Binding:
         while len(self.grid) > 1 and self.grid[-1] == 0:
             self.grid.pop()
         self.tensors: dict[str, Array] = {}
+        # {a tensor that is handed in with its stride: what stands for that, as torch takes any for a single row}
+        self.strides = {}
+        for value in values.values():
+            if isinstance(value, Stride) and value.e == N and state().way.apart:
+                name = f"row_stride_{len(self.strides)}"
+                self.strides.setdefault(id(value.memory), symbol(name))
         arguments = {}
         for key in names:
             if key in values:
@@ -422,6 +462,20 @@ class _Binding:
             return FLOAT
         if is_number(value):
             e = plain(value)
+            if (
+                kind_of(value) == "float"
+                and e.is_integer is not False
+                and not e.has(eps)
+            ):
+                raise NotRead(
+                    f"{key}: a float is handed to a kernel that may be an integer"
+                )
+            if (
+                isinstance(value, Stride)
+                and id(value.memory) in self.strides
+                and e == N
+            ):
+                return self.strides[id(value.memory)]
             for before, after in self.exchange:
                 if not e.is_number:
                     e = e.xreplace({before: after})
@@ -434,11 +488,19 @@ class _Binding:
         for name, other in self.tensors.items():
             if other.memory is memory:
                 return Same(name)
+        if memory.is_on_cpu:
+            raise NotRead(
+                f"{key} is made without a device, so on the CPU: say device=x.device"
+            )
+        if not memory.is_ordered:
+            raise NotRead(
+                f"{key} is made after a transposition, whose layout it may have"
+            )
         if value.turns or value.library != "torch" or memory.kind != "float":
             raise NotRead(f"{key}: a part of an array is handed to a kernel")
         index = self._index(key, memory)
         self.tensors[key] = value
-        stride = memory.row_stride
+        stride = memory.row_stride or self.strides.get(id(memory))
         if self.stride is not None and index == "i, j":
             stride = plain(self.values[self.stride])
             if self.stride in self.kinds:
@@ -548,9 +610,9 @@ class _Binding:
             raise Wrong(
                 "does not compile: a tile of N lanes, where N is no power of 2, as N = 3"
             )
-        for symbol in tiles.lengths & self.blocks.keys():
-            e = self.blocks[symbol]
-            power = True if e == symbol else is_power_of_2(e)
+        for block in tiles.lengths & self.blocks.keys():
+            e = self.blocks[block]
+            power = True if e == block else is_power_of_2(e)
             if power is None:
                 sizes = state().way.no_power(e)
                 if sizes:
@@ -560,7 +622,7 @@ class _Binding:
                     f"does not compile: a tile of {e} lanes, which is no power of 2"
                 )
             if power is None:
-                raise NotRead(f"{symbol} is {e}, which is not known to be a power of 2")
+                raise NotRead(f"{block} is {e}, which is not known to be a power of 2")
 
     def keep(self, reading: Reading) -> None:
         """Write what the kernel stores into the tensors, and keep what that rests on."""

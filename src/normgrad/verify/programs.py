@@ -96,6 +96,7 @@ GRADIENT = {
     "bias": "db",
     "gate": "dgate",
 }
+COUNTS = {"M": M, "N": N}
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 SUMS = {i: rows, j: columns}
 OPTIONS = ("definitions", "outputs", "library", "name", "seconds", "run")
@@ -148,7 +149,9 @@ def _bound(names, needed, inputs, shared, definitions=None):
     for name in names:
         told = inputs.get(name, name)
         value = told
-        if isinstance(told, str):
+        if name in inputs and told in COUNTS:
+            value = COUNTS[told]
+        elif isinstance(told, str):
             value = shared.get(told) or input_of(name, told, definitions)
             if value is None and input_of(name, name):
                 needs = f"needs a tensor's name, as {', '.join(TENSORS)}, or its shape"
@@ -210,7 +213,7 @@ def verify_function(
               library: "numpy" or "torch", the arguments' own; seconds: after how many a proof is given up
               run: whether a proof is confronted with a run; None: of an object it is, and a text is only read; True
               executes a text as a module
-              inputs: what a parameter is, as g="dy", rstd="rstd[:, None]" or q="(M, N)"
+              inputs: what a parameter is, as g="dy", rstd="rstd[:, None]", q="(M, N)" or a size, as dim="N"
     Returns:  Verdict, one for each output
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
     """
@@ -380,15 +383,21 @@ class _Claim:
         """The verdict for rows of any stride, else for contiguous tensors, else for such ones of three axes."""
         apart = self._over_ways(definitions, bound, Way(apart=True))
         if apart.kind in (PROVED, IF_ZERO):
-            return _claiming(apart, "for rows of any stride")
+            return _claiming(apart, "for rows of any positive stride")
         dense = self._over_ways(definitions, bound, Way(apart=False))
         if dense.kind in (PROVED, IF_ZERO):
             why = f"rows that lie further apart: {apart.why or apart.kind}"
-            return replace(_claiming(dense, "for contiguous tensors"), why=why)
+            return replace(
+                _claiming(dense, "for tensors with the strides (N, 1)"), why=why
+            )
         if self.misfits:
             way = Way(apart=False, leading=True)
             split = self._over_ways(definitions, bound, way)
-            return _claiming(split, "for contiguous tensors (B, T, N), M = B T")
+            if split.kind == NOT_READ and " is taken as " in split.why:
+                return dense
+            return _claiming(
+                split, "for tensors (B, T, N) with the strides (T N, N, 1), M = B T"
+            )
         return dense
 
     def _over_ways(self, definitions, bound, way):
@@ -640,9 +649,16 @@ def _at_sizes(verdict, way):
     """The verdict on one way with sizes for it; without any it accuses nobody."""
     if verdict.kind not in (WRONG, REFUTED) or not way.choices:
         return verdict
-    sizes = way.example()
+    if verdict.kind == REFUTED:
+        points = [verdict, *verdict.outputs.values()]
+        points = [v.counterexample for v in points if v.counterexample is not None]
+        if any(way.holds_at(getattr(at, "numbers", {})) for at in points):
+            return verdict
+        words = f"refuted for other sizes than those where {way.words()}"
+        return verdict.unread(f"{words}, on the way of which it is")
+    sizes = way.uneven()
     if not sizes:
-        words = f"{verdict.kind} where {way.words()}, and no such size was found"
+        words = f"{verdict.kind} where {way.words()}, which may be where it is right"
         return verdict.unread(f"{words}: {verdict.why}")
     return replace(verdict, why=f"at {sizes}: {verdict.why}".removesuffix(": "))
 

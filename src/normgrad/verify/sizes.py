@@ -194,7 +194,9 @@ class Way:
         """The choices, as a condition on sizes."""
         parts = []
         for relation, holds in self.choices.items():
-            parts.append(str(relation if holds else relation.negated))
+            relation = relation if holds else relation.negated
+            sign = {Eq: "=", Ne: "!="}.get(relation.func, relation.rel_op)
+            parts.append(f"{relation.lhs} {sign} {relation.rhs}")
         return ", ".join(parts)
 
     def sizes(self) -> Iterator[dict[Symbol, Integer]]:
@@ -213,10 +215,21 @@ class Way:
                 return _in_words(sizes)
         return ""
 
+    def uneven(self) -> str:
+        """Sizes of this way where N is no power of 2, so that a block is wider than a row; "" where none are found."""
+        for sizes in self.sizes():
+            if is_power_of_2(sizes[N]) is False:
+                return _in_words(sizes)
+        return ""
+
+    def holds_at(self, sizes: dict) -> bool:
+        """Whether sizes are of this way, as far as they decide it."""
+        return all(_at(r, sizes) is holds for r, holds in self.choices.items())
+
     def no_power(self, e: Expr) -> str:
         """Sizes of this way at which an integer is no power of 2; "" where none are found."""
         for sizes in self.sizes():
-            value = _rounded(e.xreplace(sizes))
+            value = rounded(e.xreplace(sizes))
             if is_power_of_2(value) is False:
                 return _in_words(sizes)
         return ""
@@ -238,7 +251,7 @@ def _at_least_0(relation, holds):
     return expand(e - 1) if strict else expand(e)
 
 
-def _rounded(e):
+def rounded(e: Expr) -> Expr:
     """An expression of numbers with its roundings carried out."""
     quotients = (CEILING, lambda a, b: -(-a // b)), (FLOOR, lambda a, b: a // b)
     for head, divided in quotients:
@@ -250,7 +263,7 @@ def _at(relation, sizes):
     """Whether a relation holds at sizes; None where another symbol decides."""
     if relation in (S.true, S.false):
         return bool(relation)
-    left, right = (_rounded(side.xreplace(sizes)) for side in relation.args)
+    left, right = (rounded(side.xreplace(sizes)) for side in relation.args)
     answer = relation.func(left, right)
     return bool(answer) if answer in (S.true, S.false) else None
 

@@ -58,6 +58,8 @@ def converted(parameter: Parameter, value: Any) -> Any:
     """An argument as what the header asks for."""
     kind = parameter.annotation
     if kind == "device" and isinstance(value, str) and state().way:
+        if value.partition(":")[0] != "cuda":
+            raise NotRead(f"{parameter.name}: got {value}, needs that of an argument")
         state().words.append(f"the arguments are on the device {value}")
         value = Device()
     types, needs = TYPES.get(kind, (object, ""))

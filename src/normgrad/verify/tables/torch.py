@@ -16,6 +16,7 @@ from ..arrays import (
     NotRead,
     Scalar,
     Split,
+    Stride,
     arithmetic,
     average,
     axis_of,
@@ -165,7 +166,7 @@ def stride(a, dim=None):
     """Tensor.stride: from entry to entry along an axis."""
     if not state().way:
         raise NotRead("strides of a tensor, by which its values do not depend")
-    strides = [number(e, "int") for e in strides_of(a)]
+    strides = [Stride(e, "int", memory=a.memory) for e in strides_of(a)]
     return tuple(strides) if dim is None else strides[axis_of(a, dim)]
 
 
@@ -202,6 +203,29 @@ def properties(device):
     """torch.cuda.get_device_properties: the number of multiprocessors is any."""
     name = "multi_processor_count"
     return Fields({name: Scalar(symbol(name), "int")})
+
+
+def on_device(kind, number):
+    """torch.device, of a GPU."""
+    if not (isinstance(kind, str) and kind.partition(":")[0] == "cuda"):
+        raise NotRead("a device other than a GPU")
+    state().words.append(f"the arguments are on the device {kind}")
+    return Device()
+
+
+def made(e, sizes, dtype, device):
+    """torch.empty, zeros and ones; without a device it is on the CPU."""
+    result = filled("torch", e, sizes, dtype)
+    by_rows(result).memory.is_on_cpu = device is None
+    by_rows(result).memory.is_ordered = True
+    return result
+
+
+def laid_out(a):
+    """Tensor.contiguous, whose rows follow each other."""
+    result = contiguous(a)
+    result.memory.is_ordered = True
+    return result
 
 
 def nothing(*values):
@@ -312,7 +336,7 @@ TORCH = table(
         ),
         **each(
             "(*size: sizes, dtype=None, device: device = None)",
-            partial(filled, "torch"),
+            made,
             CONSTANTS,
         ),
         **each(
@@ -338,7 +362,7 @@ METHODS = table(
         "expand(self)": wrong("expand without sizes"),
         "expand(self, *size: sizes)": expand,
         "expand_as(self, other)": lambda a, other: expanded(a, size(other)),
-        "contiguous(self)": by_row(contiguous),
+        "contiguous(self)": by_row(laid_out),
         "flatten(self)": raveled,
         "to(self, *targets, dtype=None, device: device = None)": by_row(to),
         "type_as(self, other)": by_row(type_as),
@@ -354,7 +378,7 @@ HOST = table(
         "nn.Parameter(data: floats, requires_grad: bool = True)": parameter,
         "cuda.get_device_properties(device=None)": properties,
         "cuda.current_device()": Device,
-        "device(type, index=None, /)": lambda *values: Device(),
+        "device(type, index=None, /)": on_device,
         "cuda.synchronize(device=None)": nothing,
         "cuda.set_device(device)": nothing,
         "cuda.is_available()": lambda: True,
