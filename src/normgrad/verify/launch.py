@@ -319,8 +319,11 @@ def _check_tuned(setting):
     For a block that autotune chooses. It stops BLOCK = 24, which does not compile.
     """
     value = getattr(setting.value, "value", None)
-    if not is_power(setting.value) and type(value) is not bool:
-        reason = NotRead(f"autotune sets {setting.name} to what is no power of 2")
+    is_too_long = type(value) is int and value > MOST_LANES
+    if is_too_long or not is_power(setting.value) and type(value) is not bool:
+        reason = NotRead(
+            f"autotune sets {setting.name} to what is no power of 2 up to 2**20"
+        )
         reason.line = setting.line
         raise reason
 
