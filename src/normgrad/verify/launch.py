@@ -183,7 +183,7 @@ class Caller:
         for key in blocks:
             e = plain(values[key])
             sizes = state().way.example([N > e])
-            small = state().way.example([N <= e])
+            small = state().way.example([N <= e, N > 2, Ne(M, N)])
             if not (sizes and small):
                 continue
             for kinds in _assignments(blocks, values, {key: WHOLE}):
