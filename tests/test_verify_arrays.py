@@ -247,7 +247,7 @@ math.log(w @ w) * w; float(w.sum()) * x; float(len(x)) * w; int(x.shape[0]) * w;
 sum([w, w, x]); sum([row * w for row in x]); sum([r @ w for r in x], 1) * w
 x.size * w; [r * 2 for r in (w, x)][1]; x ** (-2); -x; +2 * x; 2 / x; x - 1; x[..., None][:, :, 0]
 x.mT; x.ndim * w; x[:, :x.shape[1]]; x[0:]; (lambda t, *s, k=2: t * k + s[0])(x, w)
-x * (2 if x.ndim == 2 else 3); x * (7 // 2) + 7 % 4; x * 2 ** (-1); x * len(x) ** 2; x * max(2, 3) * min([1, 2])
+x * (2 if x.ndim == 2 else 3); x * (7 // 2) + 7 % 4; x * 2 ** (-1); x * len(x) ** 2
 x.dtype.type(3) * w; (x.shape[:1] + (1,))[1] * w; x * [1, 2, 3][-1]; x * {'a': 2}['a']
 (x.T * w[:, None]).T; sum([r * w for _, r in enumerate(x)]); sum([a * b for a, b in zip(x, x)])
 sum([k * w for k in range(3)]); sum([x[k] * 2 for k in range(len(x))])

@@ -84,7 +84,7 @@ from .syntax import (
 )
 from .tables.libraries import HOST, MEMBERS, TABLES
 from .tables.numpy import of_dtype
-from .tables.python import BUILTINS, LONGEST, iterated
+from .tables.python import BUILTINS, HOST_BUILTINS, LONGEST, iterated
 from .tables.signatures import Device, Fields, Known, Trained
 from .text import module_of
 
@@ -409,6 +409,8 @@ def builtin(name: str) -> Any:
         return STATIC
     if name == "isinstance" and state().way:
         return partial(is_instance)
+    if name in HOST_BUILTINS and state().way:
+        return HOST_BUILTINS[name]
     if name == "print" and state().way:
         return partial(lambda *values: None)
     if name in PLAIN_TYPES and name not in BUILTINS and state().way:

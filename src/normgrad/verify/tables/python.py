@@ -163,6 +163,7 @@ def rounded_up(x):
 MATH = table("math", each("(x, /)", of_row, functions("python")))
 # of functions that launch kernels
 HOST = table("math", {"ceil(x, /)": rounded_up})
+HOST_BUILTINS = table("math", each("(*values)", extreme, {"min": Min, "max": Max}))
 BUILTINS = table(
     "math",
     {
@@ -172,7 +173,6 @@ BUILTINS = table(
         "len(x, /)": length_of,
         "sum(iterable, start=0, /)": summed_up,
         "range(*ends)": counted,
-        **each("(*values)", extreme, {"min": Min, "max": Max}),
         "enumerate(iterable)": enumerated,
         "zip(*values, strict: bool = False)": zipped,
     },
