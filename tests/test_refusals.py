@@ -177,8 +177,8 @@ def is_device(value):
     if not isinstance(value, int | np.integer):
         return False
     try:
-        torch.device(int(value))
-    except RuntimeError:
+        torch.device(value)
+    except (RuntimeError, TypeError, ValueError):
         return False
     return True
 
