@@ -465,11 +465,10 @@ class _Binding:
             return FLOAT
         if is_number(value):
             e = plain(value)
-            if (
-                kind_of(value) == "float"
-                and e.is_integer is not False
-                and not e.has(eps)
-            ):
+            is_float = kind_of(value) == "float"
+            if is_float and e.is_Integer:
+                return float(e)
+            if is_float and e.is_integer is not False and not e.has(eps):
                 raise NotRead(
                     f"{key}: a float is handed to a kernel that may be an integer"
                 )
