@@ -87,6 +87,15 @@ class Decorators:
                 reason.line = node.lineno
                 raise
 
+    def check_names(self, names: list[str]) -> None:
+        """Refuse a decorator that sets what is no argument of the kernel."""
+        for setting in self.settings:
+            if setting.name not in names:
+                words = f"a decorator sets {setting.name}, which is no argument"
+                reason = NotRead(words)
+                reason.line = setting.line
+                raise reason
+
     def _literal(self, node):
         """What a helper says that an expression is, else the expression."""
         name = ast.unparse(getattr(node, "func", node))

@@ -30,6 +30,7 @@ from .arrays import (
     state,
     tracing,
 )
+from .binding import letter
 from .definitions import LETTERS
 from .interpreter import (
     BACKWARD,
@@ -43,7 +44,7 @@ from .interpreter import (
     is_kernel,
     results_of,
 )
-from .sizes import Way, symbol
+from .sizes import Way
 from .source import is_jit
 from .tables.libraries import FLOATS
 from .text import TextOfFile, module_of
@@ -101,7 +102,7 @@ class Input:
         value = array(self.shape, own, state().library, state().dtype)
         value.memory.argument = state().way is not None
         if value.memory.argument and state().way.apart and self.shape == (M, N):
-            value.memory.row_stride = symbol(f"{self.head.base}_row_stride")
+            value.memory.row_stride = letter(f"{self.head.base}_row_stride")
         if value.memory.argument and state().way.leading and self.shape[:1] == (M,):
             return Split(value)
         return value

@@ -7,7 +7,6 @@ import re
 
 from .source import Source, root_of
 
-SUPER = re.compile(r"super\([\w, ]*\)\.__init__\(\)")
 # torch's decorators that leave a launcher what it says
 WRAPPERS = {
     "torch.compile",
@@ -82,22 +81,33 @@ def is_only_read(name: str, source: Source) -> bool:
 
 # attributes that tests of a layer write
 TESTED = ("grad", "requires_grad")
+PASSIVE = (
+    *(ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Assign),
+    *(ast.AnnAssign, ast.Expr, ast.For, ast.With, ast.Try, ast.If),
+)
 
 
-def is_passive(node: ast.stmt, source: Source) -> bool:
-    """Whether a statement of a module changes no function but those that it names."""
+def is_super_init(node: ast.expr) -> bool:
+    """Whether an expression is super().__init__(), whatever super is given."""
+    match node:
+        case ast.Call(
+            ast.Attribute(ast.Call(ast.Name("super"), given, []), "__init__"), [], []
+        ):
+            return all(isinstance(part, ast.Name) for part in given)
+    return False
+
+
+def changes_libraries(source: Source) -> bool:
+    """Whether a text may give another value to a name of a function, or to an attribute of a library."""
     for part in ast.walk(source.tree):
         if isinstance(part, ast.Global | ast.Nonlocal):
-            return False
+            return True
         if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load):
-            of_object = root_of(part) in ("self", "ctx") or part.attr in TESTED
-            if not of_object:
-                return False
-    match node:
-        case ast.Import() | ast.ImportFrom() | ast.ClassDef() | ast.FunctionDef():
-            return True
-        case ast.Assign() | ast.AnnAssign() | ast.Expr() | ast.For() | ast.With():
-            return True
-        case ast.Try() | ast.If():
-            return True
+            if root_of(part) not in ("self", "ctx") and part.attr not in TESTED:
+                return True
     return False
+
+
+def is_passive(node: ast.stmt) -> bool:
+    """Whether a statement of such a module changes no function but those that it names."""
+    return isinstance(node, PASSIVE)

@@ -49,6 +49,7 @@ from .arrays import (
     scalar,
     state,
 )
+from .binding import letter
 from .genuine import (
     OPERATORS,
     check_builtin,
@@ -59,18 +60,18 @@ from .genuine import (
     member,
 )
 from .host import (
-    SUPER,
     WRAPPERS,
+    changes_libraries,
     is_guard,
     is_only_read,
     is_passive,
+    is_super_init,
     only_speed,
 )
 from .importing import check_bound
 from .launch import Caller, JitKernel, Launched
 from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
-from .sizes import symbol
 from .source import Source, file_of, is_jit, source_of, text_of
 from .source import plain as plain_kernel
 from .syntax import (
@@ -407,17 +408,24 @@ def builtin(name: str) -> Any:
     """A builtin by its name."""
     if name == "staticmethod":
         return STATIC
-    if name == "isinstance" and state().way:
-        return partial(is_instance)
-    if name in HOST_BUILTINS and state().way:
-        return HOST_BUILTINS[name]
-    if name == "print" and state().way:
-        return partial(lambda *values: None)
-    if name in PLAIN_TYPES and name not in BUILTINS and state().way:
-        return Named(name)
     if name in BUILTINS:
         return BUILTINS[name]
-    if state().way and not hasattr(builtins, name):
+    if state().way:
+        return _of_host(name)
+    raise NotRead(f"the name {name}")
+
+
+def _of_host(name):
+    """A builtin that functions which launch kernels alone may ask for."""
+    if name in HOST_BUILTINS:
+        return HOST_BUILTINS[name]
+    if name == "isinstance":
+        return partial(is_instance)
+    if name == "print":
+        return partial(lambda *values: None)
+    if name in PLAIN_TYPES:
+        return Named(name)
+    if not hasattr(builtins, name):
         raise Wrong(f"a NameError: {name} has no value")
     raise NotRead(f"the name {name}")
 
@@ -604,13 +612,13 @@ class Reader(Walker):
         For a file that has tests, benchmarks and other layers beside the function in question. It stops a statement
         that may change a function of the text or of a library, as `torch.rsqrt = torch.sqrt` does.
         """
+        source = self.source
+        may_change = source.hidden or "*" in source.imports or changes_libraries(source)
         for node in body:
             try:
                 self.execute([node], names)
             except NotRead as reason:
-                if self.source.hidden or "*" in self.source.imports:
-                    raise
-                if not is_passive(node, self.source):
+                if may_change or not is_passive(node):
                     raise
                 for name in local_names([node]):
                     names.names[name] = Unread(str(reason), node.lineno)
@@ -634,17 +642,6 @@ class Reader(Walker):
     def _is_plain_wrapper(self, node, scope):
         """Whether a decorator is one of torch's that leaves a launcher what it says, without an autocast."""
         return bool(state().way) and self._path(node, scope) in WRAPPERS
-
-    @staticmethod
-    def _path(node, scope):
-        """The path of a name of a library, "" for what is none."""
-        names, root = [], node
-        while isinstance(root, ast.Attribute):
-            names, root = [root.attr, *names], root.value
-        name = getattr(root, "id", "")
-        value = scope.load(name) if scope.has(name) else None
-        path = getattr(value, "path", getattr(value, "name", ""))
-        return ".".join([str(path), *names])
 
     def _is_quiet(self, node, scope):
         """Whether a call makes a context in which numbers are the same, such as torch.no_grad() and np.errstate.
@@ -673,7 +670,7 @@ class Reader(Walker):
         """A branch that is the same at every size, or by which a launcher chooses numbers of warps."""
         if state().way and only_speed(node):
             for name in local_names([node]):
-                scope.names[name] = Scalar(symbol(name), "int")
+                scope.names[name] = Scalar(letter(name), "int")
             return
         chosen = self._holds(node.test, scope)
         self.execute(node.body if chosen else node.orelse, scope)
@@ -819,12 +816,14 @@ class Reader(Walker):
 
     @staticmethod
     def _path(node, scope):
-        """What a name with its attributes stands for, as "torch.nn.Module"."""
+        """What a name with its attributes stands for, as "torch.nn.Module"; "" for what no library or Python has."""
         root, *attributes = ast.unparse(node).split(".")
-        value = scope.names.get(root)
-        return ".".join(
-            [str(getattr(value, "path", getattr(value, "name", root))), *attributes]
-        )
+        value, path = None, root if hasattr(builtins, root) else ""
+        if scope.has(root):
+            with suppress(NotRead):  # what is not read has no path
+                value = scope.load(root)
+        path = getattr(value, "path", getattr(value, "name", path))
+        return ".".join([str(path), *attributes])
 
     def _is_of_framework(self, node, names, scope):
         """Whether an expression calls what a framework has, and nothing else.
@@ -914,7 +913,7 @@ class Reader(Walker):
 
     def read_Expr(self, node, scope):
         """A call, or a docstring; the __init__ of torch.nn.Module lets a layer have parameters."""
-        if not SUPER.fullmatch(ast.unparse(node)):
+        if not is_super_init(node.value):
             return super().read_Expr(node, scope)
         layers = [
             value for value in scope.names.values() if isinstance(value, Instance)

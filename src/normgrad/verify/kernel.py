@@ -310,12 +310,9 @@ class Kernel(Walker):
         given = {}
         if self.launch.called:
             return given
+        self.decorators.check_names(names)
         for setting in self.decorators.settings:
             name = setting.name
-            if name not in names:
-                reason = NotRead(f"a decorator sets {name}, which is no argument")
-                reason.line = setting.line
-                raise reason
             promised = self.launch.arguments.get(name)
             value = self._set(setting)
             if name not in self.launch.arguments:

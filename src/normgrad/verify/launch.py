@@ -52,7 +52,7 @@ from .binding import (
 from .decorators import Decorators, is_power
 from .kernel import Kernel, parameters
 from .places import CEILING, FLOOR, LEAST
-from .sizes import ceiling, is_power_of_2, rounded, symbol
+from .sizes import ceiling, in_words, is_power_of_2, rounded
 from .source import Source
 from .tables.signatures import Fields
 from .values import NotRead, Unknown, Wrong
@@ -150,7 +150,7 @@ class Caller:
         if missing:
             raise unlaunched(f"{kernel.name} needs a value for {missing[0]}")
         grid = self._grid(target, values)
-        self._read(kernel, names, values, grid, decorators)
+        self._read(kernel, names, values, grid)
 
     def _grid(self, target, values) -> list[Expr]:
         """How many programs each axis has."""
@@ -237,7 +237,7 @@ class Caller:
                     words = f"{kernel.name} takes rows to lie {key} = {e} apart"
                     raise Wrong(f"{words}, and they lie N apart, as {sizes}")
 
-    def _read(self, kernel, names, values, grid, decorators):
+    def _read(self, kernel, names, values, grid):
         """Reads the kernel by the first way of taking its blocks that comes to an end."""
         lengths = _lengths(kernel)
         blocks = {
@@ -286,11 +286,8 @@ def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
             raise unlaunched(f"{name} has no argument {key}")
         elif key == "num_warps":
             _check_warps(value)
+    decorators.check_names(names)
     for setting in decorators.settings:
-        if setting.name not in names:
-            reason = NotRead(f"a decorator sets {setting.name}, which is no argument")
-            reason.line = setting.line
-            raise reason
         if setting.name in values and setting.tuned:
             raise unlaunched(f"{name} is given {setting.name}, which autotune sets")
         if setting.name in values:
@@ -309,8 +306,7 @@ def _check_warps(value):
     for sizes in state().way.sizes():
         count = rounded(e.xreplace(sizes))
         if count.is_Integer and count not in WARPS:
-            at = ", ".join(f"{size} = {sizes[size]}" for size in (M, N))
-            raise unlaunched(f"num_warps={e}, which is {count} at {at}")
+            raise unlaunched(f"num_warps={e}, which is {count} at {in_words(sizes)}")
 
 
 def _check_tuned(setting):
@@ -417,7 +413,7 @@ class _Binding:
         for value in values.values():
             if isinstance(value, Stride) and value.e == N and state().way.apart:
                 name = f"row_stride_{len(self.strides)}"
-                self.strides.setdefault(id(value.memory), symbol(name))
+                self.strides.setdefault(id(value.memory), letter(name))
         arguments = {}
         for key in names:
             if key in values:

@@ -32,7 +32,7 @@ from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from ..symbolic.witness import counterexample
 from .arrays import ONE, Array, NotRead, State, Wrong, is_number, plain
-from .binding import check_roles
+from .binding import check_roles, letter
 from .conditions import concluded, conditions_of
 from .confront import confronted, function_of, in_order, of_function
 from .definitions import (
@@ -58,7 +58,7 @@ from .functions import (
     trace,
 )
 from .interpreter import Raised
-from .sizes import Way, next_power_of_2, symbol
+from .sizes import Way, next_power_of_2
 from .source import is_file, text_of
 from .text import TextOfFile, check_seconds, check_type, value_of
 from .values import Misfit
@@ -812,7 +812,7 @@ def _with_powers(stored, head, defs, claim, seconds):
     """The verdict on what depends on next_power_of_2(N), as masked lanes that a sum counts make it: by N = 3."""
     power = next_power_of_2(N)
     verdict = compare(
-        stored.xreplace({power: symbol(str(power))}), head, defs, claim, seconds
+        stored.xreplace({power: letter(str(power))}), head, defs, claim, seconds
     )
     if verdict:
         return verdict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -205,37 +205,34 @@ class Way:
             sizes = {N: Integer(n), M: Integer(m)}
             if self.leading:
                 sizes |= dict(zip(LEADING, (Integer(1), Integer(m)), strict=True))
-            if all(_at(r, sizes) is holds for r, holds in self.choices.items()):
+            if self.holds_at(sizes):
                 yield sizes
 
+    def where(self, is_met: Callable[[dict], bool | None]) -> str:
+        """The first sizes of this way that meet a condition, in words; "" where none are found."""
+        return next((in_words(sizes) for sizes in self.sizes() if is_met(sizes)), "")
+
     def example(self, relations: Sequence[Relational] = ()) -> str:
-        """Sizes of this way at which relations hold, as "M = 1, N = 1025"; "" where none are found."""
-        for sizes in self.sizes():
-            if all(_at(relation, sizes) for relation in relations):
-                return _in_words(sizes)
-        return ""
+        """Sizes of this way at which relations hold, as "M = 1, N = 1025"."""
+        return self.where(lambda sizes: all(_at(r, sizes) for r in relations))
 
     def uneven(self) -> str:
-        """Sizes of this way where N is no power of 2, so that a block is wider than a row; "" where none are found."""
-        for sizes in self.sizes():
-            if is_power_of_2(sizes[N]) is False:
-                return _in_words(sizes)
-        return ""
+        """Sizes of this way where N is no power of 2, so that a block is wider than a row."""
+        return self.no_power(N)
+
+    def no_power(self, e: Expr) -> str:
+        """Sizes of this way at which an integer is no power of 2."""
+        return self.where(
+            lambda sizes: is_power_of_2(rounded(e.xreplace(sizes))) is False
+        )
 
     def holds_at(self, sizes: dict) -> bool:
         """Whether sizes are of this way, as far as they decide it."""
         return all(_at(r, sizes) is holds for r, holds in self.choices.items())
 
-    def no_power(self, e: Expr) -> str:
-        """Sizes of this way at which an integer is no power of 2; "" where none are found."""
-        for sizes in self.sizes():
-            value = rounded(e.xreplace(sizes))
-            if is_power_of_2(value) is False:
-                return _in_words(sizes)
-        return ""
 
-
-def _in_words(sizes):
+def in_words(sizes: dict) -> str:
+    """Sizes as "M = 1, N = 1025"."""
     return ", ".join(f"{size} = {sizes[size]}" for size in (M, N))
 
 
@@ -266,8 +263,3 @@ def _at(relation, sizes):
     left, right = (rounded(side.xreplace(sizes)) for side in relation.args)
     answer = relation.func(left, right)
     return bool(answer) if answer in (S.true, S.false) else None
-
-
-def symbol(name: str) -> Symbol:
-    """An integer of at least 1 of which nothing else is known."""
-    return Symbol(name, integer=True, positive=True)

@@ -68,7 +68,7 @@ class Source:
         self.constants: dict[str, list[ast.expr | None]] = {}
         self.imports: dict[str, list[tuple[str, int]]] = {}
         self.hidden = ""
-        self.tree = tree = module_of(text)
+        tree = module_of(text)
         self._read(tree)
         self._asked = set(_only_asked(tree))
         for node in ast.walk(tree):

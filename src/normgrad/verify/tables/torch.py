@@ -35,7 +35,7 @@ from ..arrays import (
     state,
     strides_of,
 )
-from ..sizes import symbol
+from ..binding import letter
 from .elementary import functions
 from .numpy import (
     BOUNDS,
@@ -202,7 +202,7 @@ def parameter(a, requires_grad):
 def properties(device):
     """torch.cuda.get_device_properties: the number of multiprocessors is any."""
     name = "multi_processor_count"
-    return Fields({name: Scalar(symbol(name), "int")})
+    return Fields({name: Scalar(letter(name), "int")})
 
 
 def on_device(kind, number):
