@@ -29,6 +29,13 @@ class TextOfFile(str):
     file: Path
 
 
+class NotPython(SyntaxError, ValueError):
+    """A text that is no module of Python; lineno: of its first line that is none, where that is known."""
+
+    def __str__(self):
+        return self.msg
+
+
 LONGEST = 1000  # the characters of a text
 SHOWN = 60  # of them in a message
 
@@ -83,20 +90,24 @@ def tree_of(argument: str, text: str) -> ast.expr:
 def module_of(text: str) -> ast.Module:
     """The syntax tree of a program's text.
 
-    Raises:  ValueError for text that is not Python, or too deeply nested to be read
+    Raises:  NotPython for text that is not Python, or too deeply nested to be read
     """
+    line = None
     try:
-        tree = ast.parse(text)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            tree = ast.parse(text)
             # nothing of it is run: what is no module, such as a return outside a function, is found here alone
             compile(text, "program", "exec", dont_inherit=True)
         return tree
     except (SyntaxError, ValueError) as reason:
         message = f"program: got a text that is not Python: {reason}"
+        line = getattr(reason, "lineno", None)
     except (MemoryError, RecursionError):
         message = "program: got a text that is nested too deeply to be read"
-    raise ValueError(message)
+    error = NotPython(message)
+    error.lineno = line
+    raise error
 
 
 def shortened(text: str) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sympy import Add, Expr, evaluate
 
@@ -115,6 +116,24 @@ class Verdict:
     def where(self) -> tuple[Where, ...]:
         """The conditions of its claims."""
         return tuple(c for claim in self.claims for c in claim.where)
+
+    def data(self) -> dict[str, Any]:
+        """The verdict as JSON holds it: its texts are those that are printed; what was read is left out."""
+        at = None
+        if self.counterexample is not None:
+            at = str(self.counterexample)
+        conditions = [{"words": c.words, "line": c.line} for c in self.where]
+        return {
+            "kind": self.kind,
+            "claim": self.claim,
+            "where": conditions,
+            "line": self.line,
+            "why": self.why,
+            "difference": lettered(*self.difference),
+            "counterexample": at,
+            "assumptions": assumption_lines(self._with_lines),
+            "outputs": {name: v.data() for name, v in self.outputs.items()},
+        }
 
     def unread(self, why: str) -> Verdict:
         """The verdict on the same claim where nothing is said of the program, and why."""
