@@ -10,7 +10,7 @@ from typing import Any
 
 from sympy import Expr, IndexedBase, Integer, S, Symbol, symbols, sympify
 
-from ..symbolic.symbols import M, eps
+from ..symbolic.symbols import M, N, eps, i, j, p
 from .definitions import ENTRIES, LETTERS, NUMBERS, TENSORS, Norm
 from .text import check_fields, check_type, tree_of, value_of
 
@@ -240,6 +240,8 @@ def resolved(binding: Mapping, definitions: Norm) -> tuple[dict, Norm]:
 LEADING = symbols("B T", integer=True, positive=True)
 PIDS = tuple(Symbol(f"program_{a}", integer=True, nonnegative=True) for a in range(3))
 PROGRAMS = tuple(Symbol(f"programs_{a}", integer=True, positive=True) for a in range(3))
+# {letter of a T: the size of its axis, its index}
+AXIS_OF = {"i": (M, i), "j": (N, j), "p": (PROGRAMS[0], p)}
 COLUMN_TILES, ROW_TILES = symbols("column_tiles row_tiles", integer=True, positive=True)
 COUNTS = map(str, (*PROGRAMS, COLUMN_TILES, ROW_TILES))
 TAKEN = {"M", "N", "eps", "i", "j", *TENSORS, *COUNTS}

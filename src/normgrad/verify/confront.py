@@ -20,10 +20,10 @@ from sympy import Expr
 
 from ..dtypes import NAMES, unit_roundoff
 from ..symbolic.definitions import Defs
-from ..symbolic.symbols import M, N, i, j, p
+from ..symbolic.symbols import M, i, j
 from ..tolerance import LARGEST, SAFETY
 from .arrays import BEFORE, State
-from .binding import FLOAT, LIMIT, PROGRAM, PROGRAM_COUNT, PROGRAMS, Filled, T
+from .binding import AXIS_OF, FLOAT, LIMIT, PROGRAM, PROGRAM_COUNT, PROGRAMS, Filled, T
 from .functions import Input
 from .interpreter import flat
 from .memory import entry_of
@@ -41,8 +41,6 @@ CANCELLED = 64
 # value says nothing.
 MOST_LOST = 1e-3
 REFUTED_BY_RUN = "the reading proves it and a run refutes it: please report"
-# {letter of a T: the size of its axis, its index}
-AXIS_OF = {"i": (M, i), "j": (N, j), "p": (PROGRAMS[0], p)}
 # {name: the values of an output}
 Results = Mapping[str, Any]
 Run = Callable[[Point], Iterator[tuple[str, Results]]]

@@ -34,6 +34,7 @@ from .arrays import (
     tracing,
 )
 from .binding import (
+    AXIS_OF,
     FLOAT,
     LIMIT,
     PROGRAM_COUNT,
@@ -43,7 +44,6 @@ from .binding import (
     resolved,
 )
 from .binding import PROGRAM as OWN
-from .confront import AXIS_OF, confronted, of_loops
 from .definitions import Norm
 from .functions import entry, followed
 from .interpreter import Function, Reader
@@ -286,6 +286,8 @@ def verify_loops(
         except (NotRead, NotImplementedError) as reason:
             return refused(reason)
     if verdict and run and not zero:
+        from .confront import confronted, of_loops
+
         ran = of_loops(program, binding, outputs, trace.words)
         heads = {name: definitions.outputs[outputs[name].after] for name in outputs}
         verdict = confronted(verdict, ran, definitions.defs, heads, trace)

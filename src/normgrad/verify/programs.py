@@ -34,7 +34,6 @@ from ..symbolic.witness import counterexample
 from .arrays import ONE, Array, NotRead, State, Wrong, is_number, plain
 from .binding import check_roles, letter
 from .conditions import concluded, conditions_of
-from .confront import confronted, function_of, in_order, of_function
 from .definitions import (
     ENTRIES,
     LETTERS,
@@ -468,6 +467,8 @@ class _Claim:
 
     def confronted(self, verdict, definitions, values):
         """The verdict, unless a run refutes it; values: {"eps": its number}, where it is a number in the program."""
+        from .confront import confronted, function_of, in_order, of_function
+
         bound, names, traced, cotangents = self.ran
         tensors = {key: value for key, value in bound.items() if _is_tensor(value)}
         gradients = {}
