@@ -37,6 +37,17 @@ def test_importing_needs_numpy_alone():
     assert done.returncode == 0, done.stderr
 
 
+def test_reading_a_text_needs_sympy_alone():
+    """NumPy is imported where something is run."""
+    text = "def f(x, weight, eps):\n    y = weight * x\n    return y\n"
+    code = BLOCK.format(blocked=("numpy", "torch", "triton", "numba")) + (
+        "from normgrad.verify import norm, verify\n"
+        f"print(verify({text!r}, norm()).kind)\n"
+    )
+    done = _run(code)
+    assert done.stdout.strip() == "refuted", done.stderr
+
+
 def test_without_sympy_it_is_named():
     code = "import normgrad\nnormgrad.symbolic.prove"
     done = _run(BLOCK.format(blocked=("sympy",)) + code)
