@@ -49,6 +49,9 @@ and 8 hold, and:
 11. Where values are compared, the two sides differ; what is divided by is not 0: the first line of the verdict says
    both. Such a condition leaves out single points: one that leaves out more, as Max(x, 0) not 0 does, is refused.
 
+Where no argument is eps, a program that writes a number for it is compared with the definitions at this number, and
+the first line says which. A function without gradients may be compared with another function: its results in order.
+
 Of a function that launches kernels 2 to 11 hold, and:
 
 12. Strides and sizes are what the call hands in; columns and vectors lie side by side. A tensor of three axes is taken

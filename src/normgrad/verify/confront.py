@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from sympy import Expr
+from sympy import Expr, Symbol
 
 from ..dtypes import NAMES, unit_roundoff
 from ..symbolic.definitions import Defs
@@ -175,6 +175,8 @@ def _compare_entries(place, got, needed, error):
 
 def _argument(point, value):
     """What an argument of a function is at a point: an array of its own, a number, or the plain value."""
+    if isinstance(value, Symbol):
+        return point.shape((value,))[0]
     if not isinstance(value, Input):
         return value
     entries = point.tensor(value.head)
@@ -256,6 +258,18 @@ def in_order(forward: Callable, named: Mapping[str, Any]) -> list:
             defaults[name] = parameter.default
     last = max([k for k, name in enumerate(defaults) if name in named], default=-1)
     return list((defaults | dict(named)).values())[: last + 1]
+
+
+def of_layer(kind: type, named: Mapping[str, Any]) -> Any:
+    """What a torch.nn.Module returns, made with the arguments of its __init__, whose weights are those that are named."""
+    initial, forward = (
+        [name for name in inspect.signature(method).parameters if name in named]
+        for method in (kind.__init__, kind.forward)
+    )
+    layer = kind(**{name: named[name] for name in initial})
+    for name in set(named).difference(initial, forward):
+        setattr(layer, name, type(getattr(layer, name))(named[name]))
+    return layer(**{name: named[name] for name in forward})
 
 
 def _as_array(value):

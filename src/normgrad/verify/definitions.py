@@ -99,6 +99,16 @@ class Norm:
             defs[_as_bound(head)] = _as_bound(formula)
         return cls(defs, dict(zip(outputs, map(_as_bound, heads), strict=True)))
 
+    def at_eps(self, value: Expr) -> Norm:
+        """The same definitions with a number in place of eps."""
+        number = {eps: value}
+        defs = Defs()
+        for head, formula in self.defs:
+            defs[head] = formula.xreplace(number)
+        largest = {head: e.xreplace(number) for head, e in self.largest.items()}
+        needs = tuple(relation.xreplace(number) for relation in self.needs)
+        return Norm(defs, self.outputs, largest, needs)
+
     @property
     def tensors(self) -> dict[str, Expr]:
         """{name: its entry at row i and column j} of every tensor in the definitions."""

@@ -372,15 +372,18 @@ def launches(program: Any) -> bool:
     return any(map(is_kernel, names.values()))
 
 
-def parameters_of(program: Any, name: str = "") -> tuple[list[str], list[str], bool]:
-    """The parameters of a program, those without a default, and whether it is an autograd Function."""
+def parameters_of(
+    program: Any, name: str = ""
+) -> tuple[list[str], list[str], bool, list[str]]:
+    """The parameters of a program, those without a default, whether it is an autograd Function, and which are N."""
     way = Way(apart=False) if launches(program) else None
     with tracing(library_of(program), "float64", way):
         target = target_of(Reader(), program, name)
     is_class = isinstance(target, FunctionClass)
     function, first = target, 0
     if isinstance(target, Layer):
-        return (*_parameters_of_layer(target), False)
+        names, needed, columns = _parameters_of_layer(target)
+        return names, needed, False, columns
     if is_class:
         if "forward" not in target.methods:
             raise NotRead(f"{target.name}, which has no forward")
@@ -392,14 +395,18 @@ def parameters_of(program: Any, name: str = "") -> tuple[list[str], list[str], b
     names = function.parameters[first:]
     if not is_class:
         names += [argument.arg for argument in arguments.kwonlyargs]
-    return names, [key for key in names if key not in function.defaults], is_class
+    needed = [key for key in names if key not in function.defaults]
+    return names, needed, is_class, []
 
 
 def _parameters_of_layer(layer):
-    """(the parameters of a layer's __init__ and forward, and the names of those that it trains; the needed ones)."""
+    """(the parameters of a layer's __init__ and forward, and the names of those that it trains; the needed; the sizes).
+
+    The number of entries of a weight is N, because it is bound as (N,): it fits no other number.
+    """
     if "forward" not in layer.methods:
         raise NotRead(f"{layer.name}, which has no forward")
-    names, needed = [], []
+    names, needed, columns = [], [], []
     for method in ("__init__", "forward"):
         if method not in layer.methods:
             continue
@@ -412,14 +419,18 @@ def _parameters_of_layer(layer):
         for node in ast.walk(function.node) if method == "__init__" else ():
             match node:
                 case ast.Assign(
-                    [ast.Attribute(value=ast.Name(), attr=name)], ast.Call(called)
+                    [ast.Attribute(value=ast.Name(), attr=name)],
+                    ast.Call(called, entries),
                 ) if ast.unparse(called).endswith("Parameter"):
                     names.append(name)
                     needed.append(name)
+                    match entries:
+                        case [ast.Call(args=[ast.Name(size)])] if size in own:
+                            columns.append(size)
     repeated = {name for name in names if names.count(name) > 1}
     if repeated:
         raise NotRead(f"{layer.name}: {min(repeated)} is the name of two things")
-    return names, needed
+    return names, needed, columns
 
 
 def names_returned(target: Function) -> list[str] | None:

@@ -53,7 +53,7 @@ from .python_source import definition
 from .tables.signatures import Known
 from .text import check_seconds, check_type
 from .values import Limit
-from .verdict import NOT_READ, WRONG, Claim, Verdict, refused
+from .verdict import NOT_READ, WRONG, Claim, Verdict, at_its_eps, refused
 
 # {a word of a binding: what it is here}
 WORDS = {
@@ -251,6 +251,15 @@ def verify_loops(
     check_seconds(seconds)
     binding, definitions = resolved(binding, definitions)
     outputs = outputs_of(binding, definitions)
+
+    def judge(definitions):
+        return _read(program, binding, outputs, definitions, zero, seconds, run)
+
+    return at_its_eps(judge, definitions, binding.values())
+
+
+def _read(program, binding, outputs, definitions, zero, seconds, run):
+    """The verdict, of one reading."""
     compiled = Compiled()
     reader = Reader(symbols=False, compiled=compiled)
     with tracing("numpy", "float64") as trace, evaluate(True):

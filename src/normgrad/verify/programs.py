@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import compress, product
 from pathlib import Path
@@ -36,7 +36,6 @@ from .binding import check_roles, letter
 from .conditions import concluded, conditions_of
 from .definitions import (
     ENTRIES,
-    LETTERS,
     LOSS,
     NUMBERS,
     TENSORS,
@@ -72,6 +71,7 @@ from .verdict import (
     WRONG,
     Claim,
     Verdict,
+    at_its_eps,
     compare,
     joined,
     refused,
@@ -95,6 +95,7 @@ GRADIENT = {
     "bias": "db",
     "gate": "dgate",
 }
+OF_GRADIENTS = {"dy", "dresidual_out", "wdy", "c1", "c2", *GRADIENT.values()}
 COUNTS = {"M": M, "N": N}
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 SUMS = {i: rows, j: columns}
@@ -151,7 +152,8 @@ def _bound(names, needed, inputs, shared, definitions=None):
         if name in inputs and told in COUNTS:
             value = COUNTS[told]
         elif isinstance(told, str):
-            value = shared.get(told) or input_of(name, told, definitions)
+            value = shared.get(told) or shared.get(ALSO.get(told))
+            value = value or input_of(name, told, definitions)
             if value is None and input_of(name, name):
                 needs = f"needs a tensor's name, as {', '.join(TENSORS)}, or its shape"
                 raise ValueError(f"{name}: got {told!r}, {needs}")
@@ -204,8 +206,8 @@ def verify_function(
     """Whether a function, or an autograd Function, computes what the definitions say.
 
     Args:     program: a function, a subclass of torch.autograd.Function, or the text of a module
-              definitions: a norm, as `norm(center=True, bias=True)`, or a forward, whose gradients are worked out, as a
-              function or as (a module's text, its name);
+              definitions: a norm, as `norm(center=True, bias=True)`; or a forward, as a function or as (a text, its
+              name): its results in their order, and where the program has gradients, those that are worked out;
               an autograd Function without definitions is compared with the gradients of its own forward
               outputs: what the function returns, as ("dx", "dw"), where it does not return names of the field
               name: of the function in a text
@@ -224,6 +226,7 @@ def verify_function(
     try:
         library = library or library_of(program)
         claim = _Claim(program, name, library, outputs, seconds, run)
+        inputs = claim.columns | inputs
         if definitions is None and not claim.is_class:
             raise ValueError(
                 "definitions: got None, needs a norm or a forward function"
@@ -251,10 +254,22 @@ def verify_function(
         for name, value in bound.items()
         if isinstance(value, Input) and value.shape == (M,)
     }
+
+    def judge(definitions):
+        return _judged(claim, definitions, bound, vectors)
+
     with evaluate(True):
-        verdicts = [claim.verdict(definitions, bound)]
-        if vectors and verdicts[0].kind not in (PROVED, IF_ZERO):
-            verdicts.append(claim.verdict(definitions, bound | vectors))
+        if definitions is None:
+            return judge(definitions)
+        arguments = [getattr(value, "head", value) for value in bound.values()]
+        return at_its_eps(judge, definitions, arguments)
+
+
+def _judged(claim, definitions, bound, vectors):
+    """The verdict with vectors as (M,), else as (M, 1)."""
+    verdicts = [claim.verdict(definitions, bound)]
+    if vectors and verdicts[0].kind not in (PROVED, IF_ZERO):
+        verdicts.append(claim.verdict(definitions, bound | vectors))
     if verdicts[-1].kind in (PROVED, IF_ZERO):
         return verdicts[-1]
     refuted = [verdict for verdict in verdicts if verdict.kind == REFUTED]
@@ -312,6 +327,7 @@ class _Claim:
     run: bool | None = None
     forward: _Claim | None = None
     free: Sequence = ()
+    cotangents: Mapping = field(default_factory=dict)
     way: Way | None = None
     misfits: bool = False
 
@@ -323,7 +339,8 @@ class _Claim:
         if self.library == "torch" and is_function and "torch" not in sys.modules:
             raise ValueError("library: got 'torch', needs torch to be imported")
         parameters = parameters_of(self.program, self.name)
-        self.names, self.needed, self.is_class = parameters
+        self.names, self.needed, self.is_class, columns = parameters
+        self.columns = dict.fromkeys(columns, "N")
         if self.is_class and self.library != "torch":
             raise ValueError(
                 f"library: got {self.library!r}, needs 'torch' for a Function"
@@ -340,7 +357,14 @@ class _Claim:
         forward, name = forward if isinstance(forward, tuple) else (forward, "")
         try:
             claim = _Claim(forward, name, library_of(forward), run=run)
-            bound = _bound(claim.names, claim.needed, inputs, {})
+            # where the program has no eps, it is compared with a forward's default
+            roles = {ALSO.get(name, name) for name in self.names}
+            known = [
+                name
+                for name in claim.names
+                if name in claim.needed or ALSO.get(name, name) in roles
+            ]
+            bound = _bound(known, claim.needed, claim.columns | inputs, {})
             traced = claim.trace(bound)
             conditions_of(traced.noted, Defs())
         except NotRead as reason:
@@ -358,17 +382,26 @@ class _Claim:
             words = f"that writes over {', '.join(traced.written)}"
             raise NotRead(f"definitions: a forward {words}; needs one on a copy")
         shared, cotangents = {}, {}
-        roles = [inputs.get(name, name) for name in self.names]
+        roles = {inputs.get(name, name) for name in self.names}
+        roles |= {ALSO.get(role) for role in roles}
         outputs = names_of(traced, bound)
         for name, value in zip(outputs, traced.outputs, strict=True):
             shared[name] = _input_like(name, value)
             shared[f"d{name}"] = _input_like(f"d{name}", value)
-            if f"d{name}" in roles:
+            if f"d{name}" in roles or self.is_class:
                 cotangents[name] = shared[f"d{name}"]
-        if not cotangents:
+        if self.is_class:
+            self.cotangents = cotangents
+        elif not cotangents and roles & OF_GRADIENTS:
             raise ValueError(
                 f"program: needs a gradient of one of {outputs}, as d{outputs[0]}"
             )
+        if self.is_class or not cotangents:
+            # one by one: results in another order, under the forward's names, are another program's
+            if self.outputs not in (None, outputs, tuple(outputs)):
+                needs = f"needs none: they are the definitions' {outputs}"
+                raise ValueError(f"outputs: got {self.outputs}, {needs}")
+            self.outputs = outputs
         claim.ran, self.forward = (bound, outputs, traced, ()), claim
         return own(traced, bound, cotangents), shared
 
@@ -440,7 +473,7 @@ class _Claim:
                 verdict, definitions = self._of_class(definitions, bound)
             else:
                 traced = self.trace(bound)
-                names = self._outputs(traced, definitions)
+                names = self._outputs(traced, definitions, bound)
                 claims = _named(names, traced.outputs, definitions)
                 verdict = self._verdict(traced, definitions, claims, bound)
                 self.ran = bound, list(claims), traced, ()
@@ -467,7 +500,7 @@ class _Claim:
 
     def confronted(self, verdict, definitions, values):
         """The verdict, unless a run refutes it; values: {"eps": its number}, where it is a number in the program."""
-        from .confront import confronted, function_of, in_order, of_function
+        from .confront import confronted, function_of, in_order, of_function, of_layer
 
         bound, names, traced, cotangents = self.ran
         tensors = {key: value for key, value in bound.items() if _is_tensor(value)}
@@ -481,6 +514,8 @@ class _Claim:
                 target = function_of(target, self.name)
             if self.is_class:
                 return target.apply(*in_order(target.forward, arguments))
+            if isinstance(target, type):
+                return of_layer(target, arguments)
             return target(**arguments)
 
         heads = [getattr(cotangent, "head", None) for cotangent in cotangents]
@@ -493,7 +528,8 @@ class _Claim:
         arguments = self.program, bound, cotangents, self.library, self.name
         return trace(*arguments, flags, self.way)
 
-    def _outputs(self, traced, definitions):
+    def _outputs(self, traced, definitions, bound):
+        """What the results are: what the caller says, else their names; y of a program that takes no gradient."""
         names, count = traced.names, len(traced.outputs)
         own = _recognized(names, definitions)
         if "dict" in traced.container and own:
@@ -505,13 +541,13 @@ class _Claim:
             if len(self.outputs) != count:
                 raise NotRead(f"{count} results, and outputs are {self.outputs}")
             return self.outputs
-        if own is None and self.is_class and count <= 2:
+        takes_gradients = OF_GRADIENTS & set(map(_role, bound.values()))
+        if own is None and count <= 2 and not takes_gradients:
             own = ("y", "residual_out")[:count]
             if count == 2:
                 self.guess, self.guessed = "its second result is residual_out", own
         if own is None:
-            some = '("y", "residual_out")' if self.is_class else '("dx", "dw")'
-            words = f"a name for each of the {count} results, such as {some}"
+            words = 'a name for each result, such as ("dx", "dw")'
             raise ValueError(f"outputs: got None, needs {words}")
         if names and set(own).isdisjoint(ALSO.get(name, name) for name in names):
             self.guess = f"its results {', '.join(names)} are {', '.join(own)}"
@@ -534,8 +570,10 @@ class _Claim:
             names = names_of(forward, bound)
             cotangents = list(map(_input_like, passed, forward.outputs))
         else:
-            names = self._outputs(forward, definitions)
-            cotangents = [input_of("", f"d{name}") for name in names]
+            names = self._outputs(forward, definitions, bound)
+            cotangents = [
+                self.cotangents.get(name) or input_of("", f"d{name}") for name in names
+            ]
             _check_cotangents(names, cotangents, forward.marked, definitions)
         for position, marked in enumerate(forward.marked):
             if marked:

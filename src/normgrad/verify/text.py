@@ -64,6 +64,8 @@ def check_fields(instance: Any) -> None:
 
 def check_seconds(seconds: Any) -> None:
     """TypeError for what is no number, ValueError for one that is not above 0."""
+    if isinstance(seconds, bool):
+        raise TypeError(f"seconds: got {seconds}, needs int or float")
     check_type("seconds", seconds, int, float)
     if not 0 < seconds < math.inf:
         raise ValueError(f"seconds: got {seconds}, needs a number above 0")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sympy import Add, Expr, evaluate
+from sympy import Add, Expr, Rational, Tuple, evaluate
 
 from ..symbolic.definitions import Defs
 from ..symbolic.normal_form import as_powers, nf
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import NotProved, lettered, prove
+from ..symbolic.symbols import eps
 from ..symbolic.witness import Counterexample
 from .values import NotRead, Wrong, unfollowed
 
@@ -32,6 +33,9 @@ FILLED = "a masked load without `other` gives 0"
 MORE = 1.5
 # below float32's 1.2e-7: how far, of its size, a value may be from what is defined and differ in digits alone
 DIGITS = 1e-7
+# what may be an eps among a program's numbers, and how many of them are tried
+LARGEST_EPS = Rational(1, 100)
+EPS_TRIED = 3
 
 # What is assumed of what, by the words of it; what fits none stands before all others.
 SUBJECTS = {
@@ -253,6 +257,42 @@ def _with_both(verdict, setting, flag):
 
 def _claims(text):
     return (Claim(text),) if text else ()
+
+
+def at_its_eps(
+    judge: Callable[[Any], Verdict], definitions: Any, arguments: Iterable
+) -> Verdict:
+    """The verdict on a program; one that writes a number for eps is compared with the definitions at this number.
+
+    Of x * rsqrt(mean(x**2) + 1e-5), which has no argument eps: the claim says "for eps=1e-05". A program that writes
+    one number in its forward and another in its backward is proved at neither; nor is one that has an eps and leaves it
+    out, whose result another eps does not change.
+
+    Args:  judge: the verdict by definitions; arguments: what the program's arguments are
+    """
+    verdict = judge(definitions)
+    has_eps = any(isinstance(e, Expr) and e.has(eps) for e in arguments)
+    if verdict or has_eps or not any(e.has(eps) for _, e in definitions.defs):
+        return verdict
+    verdicts = [verdict, *verdict.outputs.values()]
+    stored = Tuple(*[v.stored for v in verdicts if v.stored is not None])
+    if stored.has(eps):
+        return verdict
+    numbers = sorted(n for n in stored.atoms(Rational) if 0 < n <= LARGEST_EPS)
+    others = []
+    for number in numbers[:EPS_TRIED]:
+        other = judge(definitions.at_eps(number))
+        setting = f"eps={float(number)}"
+        claims = list(other.claims)
+        for position, claim in enumerate(claims):
+            if not any(said.startswith("eps=") for said in claim.settings):
+                settings = (*claim.settings, setting)
+                claims[position] = replace(claim, settings=settings)
+        other = replace(other, claims=tuple(claims))
+        if other.kind in (PROVED, IF_ZERO):
+            return other
+        others.append(other)
+    return others[0] if len(others) == 1 else verdict
 
 
 def refused(reason: Exception, claim: str = "") -> Verdict:
