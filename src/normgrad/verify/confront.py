@@ -261,7 +261,7 @@ def in_order(forward: Callable, named: Mapping[str, Any]) -> list:
 
 
 def of_layer(kind: type, named: Mapping[str, Any]) -> Any:
-    """What a torch.nn.Module returns, made with the arguments of its __init__, whose weights are those that are named."""
+    """What a torch.nn.Module returns, made by its __init__, whose weights are those that are named."""
     initial, forward = (
         [name for name in inspect.signature(method).parameters if name in named]
         for method in (kind.__init__, kind.forward)
