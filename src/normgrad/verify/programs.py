@@ -36,6 +36,7 @@ from .binding import check_roles, letter
 from .conditions import concluded, conditions_of
 from .definitions import (
     ENTRIES,
+    LETTERS,
     LOSS,
     NUMBERS,
     TENSORS,
