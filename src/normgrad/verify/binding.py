@@ -247,6 +247,10 @@ COUNTS = map(str, (*PROGRAMS, COLUMN_TILES, ROW_TILES))
 TAKEN = {"M", "N", "eps", "i", "j", *TENSORS, *COUNTS}
 
 
+# how a letter begins that stands for where a tensor's memory begins
+ADDRESS = "the address "
+
+
 def letter(name: str) -> Symbol:
     """An integer of at least 1: an argument of that name, which is no size and no number of the launch's own."""
     if name in TAKEN:

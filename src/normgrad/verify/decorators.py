@@ -61,6 +61,8 @@ class Decorators:
     Args:  meanings: {name: (its arguments, what it stands for)}, taken for granted
            granted: which of them were, in words
            variable: arguments that Triton makes no constant of where they are 1
+           is_called: whether the launch is read, whose other arguments are those that an unseen list sets
+           unseen: a list of configurations that is not in the text
     """
 
     source: Source
@@ -70,6 +72,8 @@ class Decorators:
     settings: list[Setting] = field(default_factory=list)
     tuners: list[Tuner] = field(default_factory=list)
     variable: set[str] = field(default_factory=set)
+    is_called: bool = False
+    unseen: str = ""
 
     def __post_init__(self):
         wrappers = self.source.wrappers(self.kernel)
@@ -153,9 +157,12 @@ class Decorators:
         given = self._arguments(node, AUTOTUNE)
         configs, runs = self._literal(given.get("configs", node)), None
         choices = {}
+        if self.is_called and isinstance(configs, ast.Call | ast.Name):
+            self.unseen = ast.unparse(configs)
+            configs = ast.List([])
         match configs:
             case ast.List(elts) | ast.Tuple(elts):
-                runs = len(elts)
+                runs = len(elts) or None
             case ast.ListComp(elt, generators):
                 elts, choices = [elt], self._choices(generators)
             case _:

@@ -37,6 +37,7 @@ from .interpreter import (
     Function,
     FunctionClass,
     Layer,
+    Raised,
     Reader,
     Unread,
     flat,
@@ -212,12 +213,16 @@ def trace(
         return traced
     traces, dtypes = [], []
     for dtype in FLOATS[library]:
+        asked = way and way.asked
         with tracing(library, dtype, way), evaluate(True):
             try:
                 with followed():
                     traces.append(_traced(*arguments))
                 dtypes.append(dtype)
-            except Unsupported as reason:
+            except (Unsupported, Raised) as reason:
+                # an error for a dtype at every size leaves that out, any other one sizes
+                if isinstance(reason, Raised) and way.asked != asked:
+                    raise
                 unsupported = reason
     if not traces:
         raise unsupported
@@ -365,8 +370,9 @@ def launches(program: Any) -> bool:
         nodes = list(ast.walk(module_of(program)))
         functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
         imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
-        has_kernels = any(is_jit(d) for node in functions for d in node.decorator_list)
-        return has_kernels and any("triton" in ast.unparse(node) for node in imports)
+        wrappers = [wrapper for node in functions for wrapper in node.decorator_list]
+        jits = list(filter(is_jit, wrappers))
+        return bool(jits) and any("triton" in ast.unparse(n) for n in imports + jits)
     function = getattr(program, "forward", program)
     names = getattr(function, "__globals__", {})
     return any(map(is_kernel, names.values()))

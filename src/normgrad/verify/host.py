@@ -97,8 +97,10 @@ def is_super_init(node: ast.expr) -> bool:
     return False
 
 
-def changes_libraries(source: Source) -> bool:
+def may_change(source: Source) -> bool:
     """Whether a text may give another value to a name of a function, or to an attribute of a library."""
+    if source.hidden or "*" in source.imports:
+        return True
     for part in ast.walk(source.tree):
         if isinstance(part, ast.Global | ast.Nonlocal):
             return True

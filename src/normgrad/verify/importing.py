@@ -9,10 +9,11 @@ import dataclasses
 import functools
 import math
 
-from .values import NotRead
+from .values import NotRead, Wrong
 
 NAMES = {*dir(builtins), "__file__", "__path__", "__annotations__", "__builtins__"}
-# {a library: what it has}; of Triton in 3.7.1
+VERSION = "3.7.1"
+# {a library: what it has}; of Triton in that version
 LIBRARIES = {
     "triton": """
         AsyncCompileMode CompilationError Config FutureKernel InterpreterError JITFunction KernelInterface MockTensor
@@ -40,13 +41,38 @@ LIBRARIES |= {lib.__name__: dir(lib) for lib in (abc, dataclasses, functools, ma
 DECORATORS = ("classmethod", "property", "staticmethod")
 
 
-def check_bound(tree: ast.Module) -> None:
+def check_bound(tree: ast.Module, is_plain: bool = False) -> None:
     """Refuse a module whose lines name what is not bound before, as in a default, a base or a decorator.
 
     For a text that has other functions beside the one that is read. It stops `def kernel(..., B: tl.constexpr = BLOCK)`
     in a text without BLOCK, which no binding mends: the import ends in a NameError.
+
+    Args:    is_plain: whether the text binds no name, and changes no library, without saying so
+    Raises:  Wrong for what a line that is sure to run lacks in a text that is plain; else NotRead
     """
-    _Importing(tree).visit(tree)
+    importing = _Importing(tree)
+    importing.doubtful = {id(node) for node in _doubtful(tree)} if is_plain else None
+    importing.visit(tree)
+
+
+def _doubtful(tree):
+    """The expressions that may not run, or whose error may be passed over.
+
+    For `tl.nope if hasattr(tl, "nope") else None`. Python 3.14 leaves annotations as they are; jit looks at a kernel's.
+    """
+    for node in ast.walk(tree):
+        match node:
+            case ast.With() | ast.IfExp() | ast.BoolOp() | ast.Compare() | ast.Assert():
+                yield from ast.walk(node)
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                yield from ast.walk(node)
+            case ast.AnnAssign(annotation=annotation):
+                yield from ast.walk(annotation)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                if "jit" not in " ".join(map(ast.unparse, node.decorator_list)):
+                    yield from ast.walk(node.args)
+                if node.returns is not None:
+                    yield from ast.walk(node.returns)
 
 
 class _Importing(ast.NodeVisitor):
@@ -56,6 +82,8 @@ class _Importing(ast.NodeVisitor):
         self.bound = set(NAMES)
         # whether a NameError is caught, whether a line is sure to run, and whether annotations are left as text
         self.is_caught, self.is_sure, self.is_lazy = False, True, False
+        # the id of each expression whose error accuses nobody, None for all of them
+        self.doubtful: set[int] | None = None
         self.libraries: dict[str, str] = {}
         for node in ast.walk(tree):
             match node:
@@ -71,11 +99,21 @@ class _Importing(ast.NodeVisitor):
             self.bound.add(node.id)
             self.libraries.pop(node.id, None)
         elif node.id not in self.bound:
-            self.refuse(node, f"{node.id} has no value where the module is imported")
+            why = f"{node.id} has no value where the module is imported"
+            self.refuse(node, why, "a NameError")
 
-    def refuse(self, node, why):
+    def refuse(self, node, why, error=""):
+        """Refuse a line; where it is sure to run in every version of Python, by the error in which it ends."""
         if not self.is_caught:
             reason = NotRead(why)
+            doubtful = self.doubtful
+            if (
+                error
+                and self.is_sure
+                and doubtful is not None
+                and id(node) not in doubtful
+            ):
+                reason = Wrong(f"{error}: {why}")
             reason.line = node.lineno
             raise reason
 
@@ -101,7 +139,12 @@ class _Importing(ast.NodeVisitor):
     def _check_part(self, node, path, name):
         known = not self.is_sure or name in LIBRARIES.get(path, (name,))
         if not known and not name.startswith("_"):
-            self.refuse(node, f"{path}.{name}, which {path} does not have")
+            error = f"an AttributeError of Triton {VERSION}"
+            is_read = isinstance(getattr(node, "ctx", None), ast.Load)
+            is_own = path == "triton.language" and is_read
+            self.refuse(
+                node, f"{path}.{name}, which {path} does not have", error * is_own
+            )
 
     def generic_visit(self, node):
         """Values before the targets that they are given to, and the names of what has one."""

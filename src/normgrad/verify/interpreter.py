@@ -61,11 +61,11 @@ from .genuine import (
 )
 from .host import (
     WRAPPERS,
-    changes_libraries,
     is_guard,
     is_only_read,
     is_passive,
     is_super_init,
+    may_change,
     only_speed,
 )
 from .importing import check_bound
@@ -86,7 +86,7 @@ from .syntax import (
 from .tables.libraries import HOST, MEMBERS, TABLES
 from .tables.numpy import of_dtype
 from .tables.python import BUILTINS, HOST_BUILTINS, LONGEST, iterated
-from .tables.signatures import Device, Fields, Known, Trained
+from .tables.signatures import Device, Fields, Known, Quiet, Trained
 from .text import module_of
 
 DEEPEST = 40
@@ -422,7 +422,7 @@ def _of_host(name):
     if name == "isinstance":
         return partial(is_instance)
     if name == "print":
-        return partial(lambda *values: None)
+        return Quiet()
     if name in PLAIN_TYPES:
         return Named(name)
     if not hasattr(builtins, name):
@@ -598,6 +598,7 @@ class Reader(Walker):
         names.names["__name__"] = "program"
         if state().way:
             self.source = names.source = source_once(text, file)
+            self._check_import(tree)
             self._execute_module(tree.body, names)
             self.names = names
         else:
@@ -606,19 +607,32 @@ class Reader(Walker):
         self.phase = FORWARD
         return names
 
+    def _check_import(self, tree):
+        """Says that a text is wrong whose import is sure to end in an error.
+
+        For a layer without an import of torch.nn. It leaves alone what may run, or may bind a name unseen.
+        """
+        if may_change(self.source):
+            return
+        try:
+            check_bound(tree, is_plain=True)
+        except Wrong:
+            raise
+        except NotRead:
+            return  # the statements are read first
+
     def _execute_module(self, body, names):
         """Read the statements of a module with kernels; what is not read leaves the names that it binds unread.
 
         For a file that has tests, benchmarks and other layers beside the function in question. It stops a statement
         that may change a function of the text or of a library, as `torch.rsqrt = torch.sqrt` does.
         """
-        source = self.source
-        may_change = source.hidden or "*" in source.imports or changes_libraries(source)
+        is_fixed = not may_change(self.source)
         for node in body:
             try:
                 self.execute([node], names)
             except NotRead as reason:
-                if may_change or not is_passive(node):
+                if not (is_fixed and is_passive(node)):
                     raise
                 for name in local_names([node]):
                     names.names[name] = Unread(str(reason), node.lineno)
@@ -950,7 +964,7 @@ class Reader(Walker):
         """Whether a context only says on which GPU kernels run."""
         match node:
             case ast.Call(called, [device], []) if state().way:
-                if self.evaluate(called, scope) is not GUARD:
+                if not self._is_device(called, scope):
                     return False
                 device = self.evaluate(device, scope)
                 if (
@@ -962,6 +976,16 @@ class Reader(Walker):
                     return True
                 return isinstance(device, Device)
         return False
+
+    def _is_device(self, called, scope):
+        """Whether a function is torch.cuda.device, or has its place in a package for other devices, too."""
+        match called:
+            case ast.Attribute(ast.Name("torch_device_fn" as name), "device") if set(
+                self.source.imports
+            ) - set(self.source.constants) >= {name}:
+                state().words.append(f"{name} is torch.cuda")
+                return True
+        return self.evaluate(called, scope) is GUARD
 
     def read_Delete(self, node, scope):
         """A name that is gone."""
@@ -1126,6 +1150,15 @@ class Reader(Walker):
             pairs[name] = self.evaluate(value, scope)
         return pairs
 
+    def value_JoinedStr(self, node, scope):
+        """A text that is put together, of which a launcher's log or error is made."""
+        if state().way is None:
+            raise NotRead("a text that is put together")
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                self.evaluate(part.value, scope)
+        return Named("a text that is put together")
+
     def value_Lambda(self, node, scope):
         """A function without a name."""
         return self._function(node, scope)
@@ -1280,6 +1313,8 @@ class Reader(Walker):
                 return self._call_function(target, args, options)
             case Launched():
                 return self.caller.launch(target, args, options)
+            case Quiet():
+                return None
             case partial() if not options:
                 return target(*args)
             case DType() if len(args) == 1 and not options:

@@ -105,14 +105,26 @@ class Kernel(Walker):
         self.tiles.memory.line = self.tiles.sums.line = number
 
     def _of_module(self, node, source):
-        """The value of an expression of a module's text."""
+        """The value of an expression of a module's text, which Python evaluates, so that Triton refuses nothing in it.
+
+        For `rsqrt = find("rsqrt")` with a function of Python's. It stops "does not compile" for what is imported.
+        """
         before, self.source = self.source, source
         try:
             return self.evaluate(node, {})
+        except Wrong as reason:
+            raise NotRead(f"{ast.unparse(node)} of the module: {reason}") from None
         finally:
             self.source = before
 
     # expressions
+
+    def value_Attribute(self, node, names):
+        """An attribute; of a file of the package what it has under that name."""
+        owner = self.evaluate(node.value, names)
+        if isinstance(owner, Source):
+            return self.names.named(node.attr, owner)
+        return self.tiles.attribute(owner, node.attr)
 
     def is_fixed(self, node: ast.expr, local) -> bool:
         """Whether Triton knows a value while it compiles: of tl.constexpr, a dtype, or whether something is None."""
@@ -394,7 +406,9 @@ class Kernel(Walker):
             reason.line = function.lineno
             raise reason
         names, defaults = parameters(function)
-        self.decorators = Decorators(self.source, kernel, self.launch.meanings)
+        self.decorators = Decorators(
+            self.source, kernel, self.launch.meanings, is_called=self.launch.called
+        )
         given = self._settings(kernel, names)
         for node in function.args.args:
             if node.annotation and "constexpr" in ast.unparse(node.annotation):

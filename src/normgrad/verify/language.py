@@ -21,6 +21,7 @@ from sympy import (
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor
 from ..symbolic.symbols import M, N, i, j
+from .binding import ADDRESS
 from .conditions import BRANCH, COMPARED, TAKEN
 from .places import least
 from .source import OTHERS
@@ -617,6 +618,9 @@ class Language:
     def _mask(self, pointer, mask, boundary_check, padding="") -> Mask:
         """The mask of an access."""
         if not isinstance(pointer, Pointer):
+            symbols = getattr(getattr(pointer, "e", None), "free_symbols", ())
+            if any(symbol.name.startswith(ADDRESS) for symbol in symbols):
+                raise uncompiled("an address that is an integer, as data_ptr() is")
             strides = set()
             for bound in self.tiles.launch.arguments.values():
                 strides |= {stride for _, stride in getattr(bound, "strides", ())}

@@ -33,6 +33,7 @@ from .arrays import (
     state,
 )
 from .binding import (
+    ADDRESS,
     COLUMN_TILES,
     COLUMNS,
     FLOAT,
@@ -54,7 +55,7 @@ from .kernel import Kernel, parameters
 from .places import CEILING, FLOOR, LEAST
 from .sizes import ceiling, in_words, is_power_of_2, rounded
 from .source import Source
-from .tables.signatures import Fields
+from .tables.signatures import Address, Fields
 from .values import NotRead, Unknown, Wrong
 
 # what Triton takes beside the kernel's own arguments
@@ -134,7 +135,7 @@ class Caller:
         if function is None:
             raise NotRead(f"{kernel.name}, a kernel inside a function or a class")
         names, defaults = parameters(function)
-        decorators = Decorators(kernel.source, kernel.name, {})
+        decorators = Decorators(kernel.source, kernel.name, {}, is_called=True)
         values = _bound(kernel.name, names, defaults, args, options, decorators)
         tuned = {setting.name for setting in decorators.settings if setting.tuned}
         for setting in decorators.settings:
@@ -147,7 +148,13 @@ class Caller:
                 value = self.evaluate(kernel, setting, dict(values))
                 values[setting.name] = value
         missing = [key for key in names if key not in {*values, *defaults}]
-        if missing:
+        if missing and decorators.unseen:
+            # what it sets, and that it compiles, is the package's own word
+            for key in missing:
+                values[key] = Scalar(letter(key), "int")
+            words = f"{', '.join(missing)} powers of 2 from {decorators.unseen}"
+            state().narrowed[words] = None
+        elif missing:
             raise unlaunched(f"{kernel.name} needs a value for {missing[0]}")
         grid = self._grid(target, values)
         self._read(kernel, names, values, grid)
@@ -286,6 +293,10 @@ def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
             raise unlaunched(f"{name} has no argument {key}")
         elif key == "num_warps":
             _check_warps(value)
+    for setting in decorators.settings:
+        if setting.tuned and setting.name not in names:
+            words = f"autotune sets {setting.name}, which is no argument of {name}"
+            raise unlaunched(words)
     decorators.check_names(names)
     for setting in decorators.settings:
         if setting.name in values and setting.tuned:
@@ -459,6 +470,8 @@ class _Binding:
             return value
         if isinstance(value, DType):
             return FLOAT
+        if isinstance(value, Address):
+            return letter(f"{ADDRESS}{key}")
         if is_number(value):
             e = plain(value)
             is_float = kind_of(value) == "float"

@@ -188,5 +188,5 @@ class Names:
             self.tiles.assumed[f"{name}, imported as {path}, is {library}"] = None
             return Qualified(library)
         if file is not None:
-            return self.named(original, file)
+            return file.submodule(original) or self.named(original, file)
         return Qualified(path)

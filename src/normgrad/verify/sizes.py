@@ -114,15 +114,18 @@ class Way:
            leading: whether what has M rows has the axes B and T for them
            choices: {a relation between sizes: whether it holds on this way}
            shared: what all ways have in common: texts, and what launches have come to
+           asked: how often it was asked for a choice
     """
 
     apart: bool
     leading: bool = False
     choices: dict[Relational, bool] = field(default_factory=dict)
     shared: dict[Any, Any] = field(default_factory=dict)
+    asked: int = 0
 
     def holds(self, relation: Relational) -> bool:
         """Whether a relation between integers holds; one that nothing decides is chosen."""
+        self.asked += 1
         if relation in self.choices:
             return self.choices[relation]
         answer = self._decided(relation)

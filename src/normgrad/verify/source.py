@@ -210,6 +210,13 @@ class Source:
         path, level = min(paths, key=lambda pair: pair[0].startswith("triton."))
         return path, self._file(path.rpartition(".")[0], level)
 
+    def submodule(self, name: str) -> Source | None:
+        """A file beside the __init__ that this is, unless that may bind the name to something else."""
+        bound = self.functions | self.constants | self.imports
+        if name in bound or "*" in bound or self.hidden or not self.path:
+            return None
+        return self._file(name, 1) if self.path.name == "__init__.py" else None
+
     def _file(self, module, level):
         file = file_of(self.path, module, level)
         if file is not None and file not in self._files:

@@ -239,7 +239,9 @@ def joined(first: Verdict, second: Verdict, flag: str = "") -> Verdict:
             claims = first.claims + second.claims
     else:
         where = tuple(dict.fromkeys(first.where + second.where))
-        claims = (replace(first.claims[0], where=where),)
+        clauses = first.claims[0].clauses + second.claims[0].clauses
+        clauses = tuple(dict.fromkeys(clauses))
+        claims = (replace(first.claims[0], where=where, clauses=clauses),)
     assumptions = tuple(dict.fromkeys(first.assumptions + second.assumptions))
     return replace(first, claims=claims, assumptions=assumptions)
 

@@ -8,7 +8,7 @@ from ..arrays import DType
 from .numpy import METHODS as NUMPY_METHODS
 from .numpy import NUMPY
 from .python import HOST as MATH_HOST
-from .python import MATH
+from .python import LOGGING, MATH
 from .torch import CASTS, TORCH
 from .torch import HOST as TORCH_HOST
 from .torch import METHODS as TORCH_METHODS
@@ -20,9 +20,11 @@ FLOATS = {
     "torch": ("float64", "float32", "float16", "bfloat16"),
 }
 TABLES = {"numpy": NUMPY, "torch": TORCH, "math": MATH, "triton": TRITON}
+TABLES["logging"] = {}
 METHODS = {"numpy": NUMPY_METHODS, "torch": TORCH_METHODS}
 # of functions that launch kernels alone: {path: what it leads to}
 HOST: dict[str, Any] = {f"math.{name}": value for name, value in MATH_HOST.items()}
+HOST |= {f"logging.{name}": value for name, value in LOGGING.items()}
 HOST |= {f"torch.{name}": value for name, value in TORCH_HOST.items()}
 # {path: what it leads to}
 MEMBERS: dict[str, Any] = {

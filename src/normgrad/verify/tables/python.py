@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from sympy import Max, Min, fraction, together
@@ -31,10 +31,12 @@ from ..sizes import ceiling
 from .elementary import functions
 from .numpy import item, itself, noted, rows_of
 from .numpy import of_row as of_entries
-from .signatures import each, table
+from .signatures import Fields, Quiet, each, table
 
 # the most turns of a loop over values
 LONGEST = 1000
+# the methods of a logger that write a line
+LEVELS = ("debug", "info", "warning", "warning_once", "error", "exception", "critical")
 # the block of rows of one program
 SHARE = (FLOOR(M * PROGRAM, PROGRAMS), FLOOR(M * PROGRAM + M, PROGRAMS))
 
@@ -160,10 +162,36 @@ def rounded_up(x):
     return number(ceiling(above, below), "int")
 
 
+def product_of(values, start):
+    """math.prod of a tuple or a list."""
+    if not isinstance(values, tuple | list):
+        raise NotRead(f"a product of {type(values).__name__}")
+    return reduce(partial(arithmetic, "Mult"), values, start)
+
+
+def truths(decide, values):
+    """any or all of truth values."""
+    if not isinstance(values, tuple | list) or not all(type(v) is bool for v in values):
+        raise NotRead("any or all of other than truth values")
+    return decide(values)
+
+
 MATH = table("math", each("(x, /)", of_row, functions("python")))
 # of functions that launch kernels
-HOST = table("math", {"ceil(x, /)": rounded_up})
-HOST_BUILTINS = table("math", each("(*values)", extreme, {"min": Min, "max": Max}))
+HOST = table(
+    "math",
+    {"ceil(x, /)": rounded_up, "prod(values, /, *, start=1)": product_of},
+)
+HOST_BUILTINS = table(
+    "math",
+    {
+        **each("(*values)", extreme, {"min": Min, "max": Max}),
+        **each("(values, /)", truths, {"any": any, "all": all}),
+    },
+)
+# what a launcher tells whom it may concern
+LOGGER = Fields({name: Quiet() for name in LEVELS})
+LOGGING = table("math", {"getLogger(name=None)": lambda name: LOGGER})
 BUILTINS = table(
     "math",
     {

@@ -24,6 +24,14 @@ class Device:
     """Where tensors are; all of a program's are on one device."""
 
 
+class Address:
+    """Where a tensor's memory begins, as an integer, of which a kernel makes no pointer."""
+
+
+class Quiet:
+    """A function that changes no value, such as that which writes a line of a log."""
+
+
 @dataclass
 class Trained:
     """A parameter of a layer, as it is made; shape: of its tensor."""
