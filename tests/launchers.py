@@ -158,5 +158,5 @@ def imported(text, folder):
 
 def sizes_of(verdict, default):
     """The last sizes that a verdict names."""
-    found = re.findall(r"M = (\d+), N = (\d+)", str(verdict))
+    found = re.findall(r"M ?= ?(\d+), N ?= ?(\d+)", str(verdict))
     return tuple(map(int, found[-1])) if found else default

@@ -13,6 +13,7 @@ import field_kernels
 import pytest
 from machine_mutants import machine_mutants, statement_at
 from programs import RIGHT, WRONG
+from replays import replays
 from tables import value
 from verify_kernels import ATTACKS, HEAD, HELPED, KERNELS, MISFITS, ROW, UNCHANGED
 
@@ -47,6 +48,7 @@ def test_no_edit_by_hand_is_proved(name):
         assert bool(result) == (why == "right") and (
             unknown or result.kind != IF_ZERO
         ), f"{why}: {result}"
+        replays(result)
 
 
 @pytest.mark.parametrize("line", MISFITS["bindings"])
@@ -132,6 +134,7 @@ def test_no_edit_by_machine_is_proved_that_makes_a_kernel_wrong(name):
             masked = "mask=" in code and any(word in str(mutant) for word in MASKED)
             listed = any(a in str(mutant) and b in code for a, b, _ in EQUAL)
             assert masked or listed, f"{mutant}: {code}"
+        replays(result)
 
 
 def swaps(text):
@@ -184,7 +187,7 @@ def test_a_refuted_kernel_is_shown_by_its_terms_and_by_values():
     assert result.kind == "refuted" and result.outputs["R"]
     shown = str(result.outputs["Y"])
     assert "stored - defined = -sqrt(N)*weight_offset*x[i, j]/sqrt(" in shown
-    assert "counterexample at M = 3, N = 2" in shown and "left = " in shown
+    assert "fails at M=2, N=3, eps=" in shown and ", defined " in shown
     assert "assumed of the launch: axis 0 of the grid: M programs" in str(result)
     assert "**refuted**" in result._repr_markdown_()
     assert "R is `Out('rstd')`" in result._repr_markdown_()

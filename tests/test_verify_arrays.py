@@ -14,6 +14,7 @@ import pytest
 import verify_functions as right
 from homework_solutions import of_source
 from points import Point, apart, results
+from replays import replays
 from tables import blocks, edits
 from wrong_solutions import wrong
 
@@ -110,6 +111,7 @@ def test_a_function_that_is_wrong_somewhere_is_not_proved(line):
     compile(text, "program", "exec")
     verdict = verify_function(text, LAYER, outputs=GRADIENTS)
     assert verdict.kind in UNPROVED, verdict
+    replays(verdict)
 
 
 @pytest.mark.parametrize("edit", [None, *right.CUT])
@@ -197,6 +199,7 @@ def test_a_wrong_autograd_function_is_not_proved(line):
     for definitions in (RMS, None):
         verdict = verify_function(text, definitions)
         assert verdict.kind in UNPROVED, verdict
+        replays(verdict)
 
 
 # Edits by machine: every one is refused or refuted, unless its values are the right ones.
@@ -210,6 +213,7 @@ def machine_edits():
 @pytest.mark.parametrize("text", machine_edits(), ids=range(45))
 def test_a_random_edit_is_proved_only_where_its_values_are_right(text):
     verdict = verify_function(text, LAYER, outputs=GRADIENTS)
+    replays(verdict)
     function, kinds = of_source(text)["vectorized"], [PROVED]
     try:
         point, values = run(function, inputs_of(function), (4, 3), LAYER)

@@ -64,8 +64,9 @@ class Run:
         memory = torch.full((shape[0] * stride + 2 * 64,), OUTSIDE, dtype=torch.float64)
         view = torch.as_strided(memory, shape, (stride, 1), 64)
         if bound.before:
-            before = bound.before
-            head = PART[i, j] if before == "part" else entry(before)
+            head = bound.before
+            if isinstance(head, str):
+                head = PART[i, j] if head == "part" else entry(head)
             view.copy_(torch.from_numpy(self.point.tensor(head)).reshape(shape))
         elif name == "dw" and "p" not in bound.letters:
             view.zero_()  # what atomic additions start from
@@ -83,19 +84,24 @@ class Run:
         assert (memory == OUTSIDE).all(), f"{name}: written outside"
 
 
-def launched(text, binding, grid, definitions, rows, columns):
-    """Launches a kernel, and checks what it stores."""
+def launch(text, run):
+    """Launches a kernel of a text."""
     text = text.replace(" rsqrt(", " tl.rsqrt(")
     text = text.replace("extra.libdevice", "math").replace("float32", "float64")
     kernel = of_source(text)["kernel"]
-    run = Run(binding, grid, definitions, rows, columns)
     parameters = inspect.signature(plain(kernel)).parameters
     names = [
         name
         for name, parameter in parameters.items()
-        if name in binding or parameter.default is parameter.empty
+        if name in run.binding or parameter.default is parameter.empty
     ]
     kernel[(run.grid,)](**{name: run.argument(name) for name in names})
+
+
+def launched(text, binding, grid, definitions, rows, columns):
+    """Launches a kernel, and checks what it stores."""
+    run = Run(binding, grid, definitions, rows, columns)
+    launch(text, run)
     for output, bound in binding.items():
         if isinstance(bound, T) and bound.after:
             run.check(output, bound)

@@ -248,6 +248,8 @@ def compared(name, bound, stored, definitions, seconds) -> Verdict:
     if "p" in bound.letters:
         claim = f"the sum of the rows of {claim}"
     verdict = compare(stored, head, definitions.defs, claim, seconds)
+    if verdict.case:
+        verdict.case.largest = definitions.largest
     undefined = definitions.undefined(stored)
     if verdict.kind == REFUTED and undefined:
         return verdict.unread(no_tensor(undefined))
@@ -266,7 +268,7 @@ def _without_choice(verdict, stored, unbound):
     kind, why = WRONG, f"{words}, which the launcher chooses"
     if names & unbound:
         kind, why = NOT_READ, f"{words}: bind {', '.join(sorted(names & unbound))}"
-    return replace(verdict, kind=kind, counterexample=None, why=why)
+    return replace(verdict, kind=kind, counterexample=None, why=why, case=None)
 
 
 GRID = {

@@ -140,6 +140,9 @@ def concluded(
     for name, verdict in verdicts.items():
         decisive = conditions[: rests_on.get(name)]
         if verdict.kind == REFUTED:
+            if verdict.case:
+                relations = [part.relation for part in decisive]
+                verdict.case.relations = [*relations, *definitions.needs]
             # a comparison of equal values decides neither way, so that nothing is refuted by it either
             decisive = [part for part in decisive if part.kind == COMPARED]
         elif verdict.kind not in (PROVED, IF_ZERO):

@@ -108,6 +108,31 @@ def confronted(
     return verdict.unread(f"what was read {words}")
 
 
+def array_of(
+    run: Run,
+    name: str,
+    sizes: Mapping[str, int],
+    inputs: Mapping[str, Any],
+    defs: Defs,
+    like: Any,
+) -> Any:
+    """What a run gives for inputs, as lists of rows; words where it gives no such array.
+
+    Args:  run, name: of the program and of the output there; like: an array of the shape that is needed
+    """
+    point = Point((sizes["M"], sizes["N"]), defs, np.random.default_rng(SEED))
+    point.values = {key: np.array(value, float) for key, value in inputs.items()}
+    steps, clock, shape = run(point), _Clock(), np.shape(like)
+    try:
+        while step := clock.next(steps):
+            got = np.asarray(step[1].get(name, ()), float)
+            if got.size == np.prod(shape):
+                return got.reshape(shape).tolist()
+    except (Disagreement, TypeError, ValueError) as reason:
+        return str(reason)
+    return f"it gives no {name} of the shape {shape}"
+
+
 class _Clock:
     """The time that a program has, over all of its runs."""
 
@@ -240,8 +265,9 @@ def of_function(
                 have = {k: a for k, a in enumerate(returned) if a.requires_grad}
                 if have.keys() != passed.keys():
                     raise Disagreement(f"other outputs have a gradient{words}")
-                grad, sides = import_module("torch.autograd").grad, (have, passed)
-                outputs, slopes = (list(side.values()) for side in sides)
+                grad, outputs = import_module("torch.autograd").grad, [*have.values()]
+                # of rows, a result may be a column
+                slopes = [passed[k].reshape(a.shape) for k, a in have.items()]
                 slopes = grad(outputs, inputs, slopes, materialize_grads=True)
                 for name, slope in zip(needed, slopes, strict=True):
                     yield words, {gradients[name]: slope.numpy()}

@@ -53,7 +53,17 @@ from .python_source import definition
 from .tables.signatures import Known
 from .text import check_seconds, check_type
 from .values import Limit
-from .verdict import NOT_READ, WRONG, Claim, Verdict, at_its_eps, refused
+from .verdict import (
+    NOT_READ,
+    PROVED,
+    REFUTED,
+    WRONG,
+    Claim,
+    Verdict,
+    at_its_eps,
+    beside_run,
+    refused,
+)
 
 # {a word of a binding: what it is here}
 WORDS = {
@@ -294,13 +304,15 @@ def _read(program, binding, outputs, definitions, zero, seconds, run):
             verdict = noted(trace, definitions, verdicts, claim, list(ALWAYS))
         except (NotRead, NotImplementedError) as reason:
             return refused(reason)
-    if verdict and run and not zero:
-        from .confront import confronted, of_loops
+    if not run or zero or verdict.kind not in (PROVED, REFUTED):
+        return verdict
+    from .confront import confronted, of_loops
 
-        ran = of_loops(program, binding, outputs, trace.words)
-        heads = {name: definitions.outputs[outputs[name].after] for name in outputs}
-        verdict = confronted(verdict, ran, definitions.defs, heads, trace)
-    return verdict
+    ran = of_loops(program, binding, outputs, trace.words)
+    if verdict.kind == REFUTED:
+        return beside_run(verdict, ran)
+    heads = {name: definitions.outputs[outputs[name].after] for name in outputs}
+    return confronted(verdict, ran, definitions.defs, heads, trace)
 
 
 def _compared(name, value, bound, definitions, seconds):

@@ -20,6 +20,7 @@ from typing import Any
 
 from sympy import (
     Indexed,
+    Rational,
     S,
     evaluate,
 )
@@ -57,6 +58,7 @@ from .functions import (
     trace,
 )
 from .interpreter import Raised
+from .replay import Case
 from .sizes import Way, next_power_of_2
 from .source import is_file, text_of
 from .text import TextOfFile, check_seconds, check_type, value_of
@@ -73,6 +75,7 @@ from .verdict import (
     Claim,
     Verdict,
     at_its_eps,
+    beside_run,
     compare,
     joined,
     refused,
@@ -481,6 +484,8 @@ class _Claim:
             for claim in (self, self.forward):
                 if verdict and claim and claim.run:
                     verdict = claim.confronted(verdict, definitions, self.values)
+            if verdict.kind == REFUTED:
+                verdict = self._in_numbers(verdict)
         except Misfit as reason:
             self.misfits = True
             verdict = _taken(refused(reason), bound)
@@ -501,7 +506,23 @@ class _Claim:
 
     def confronted(self, verdict, definitions, values):
         """The verdict, unless a run refutes it; values: {"eps": its number}, where it is a number in the program."""
-        from .confront import confronted, function_of, in_order, of_function, of_layer
+        from .confront import confronted
+
+        defs, outputs, noted = definitions.defs, definitions.outputs, self.ran[2].noted
+        return confronted(verdict, self._runs(), defs, outputs, noted, values)
+
+    def _in_numbers(self, verdict):
+        """A refutation with what its numbers need, unless a run at them gives what is defined."""
+        for output in verdict.outputs.values():
+            if output.case:
+                for number in self.values.values():
+                    output.case.given = {eps: Rational(str(number))}
+                output.case.fits = self.way and self.way.holds_at
+        return beside_run(verdict, self._runs()) if self.run and self.ran else verdict
+
+    def _runs(self):
+        """The run of the program, as it was traced."""
+        from .confront import function_of, in_order, of_function, of_layer
 
         bound, names, traced, cotangents = self.ran
         tensors = {key: value for key, value in bound.items() if _is_tensor(value)}
@@ -520,9 +541,7 @@ class _Claim:
             return target(**arguments)
 
         heads = [getattr(cotangent, "head", None) for cotangent in cotangents]
-        run = of_function(call, self.library, bound, names, gradients, heads)
-        defs, outputs = definitions.defs, definitions.outputs
-        return confronted(verdict, run, defs, outputs, traced.noted, values)
+        return of_function(call, self.library, bound, names, gradients, heads)
 
     def trace(self, bound: dict, cotangents: Sequence = (), flags=None) -> Trace:
         """The program's outputs for arguments."""
@@ -604,6 +623,7 @@ class _Claim:
             else:
                 words = ", ".join(f"{name}: {flag}" for name, flag in flags.items())
                 why = f"where needs_input_grad is {words}: {verdict.why}"
+                self.ran = ()
                 return replace(verdict, why=why), definitions
             if not (traced.asked and verdict):
                 break
@@ -863,8 +883,8 @@ def _with_powers(stored, head, defs, claim, seconds):
         at = counterexample(stored.xreplace({power: N + 1}), head, defs, columns=(3,))
     if at is None:
         return verdict.unread(f"what is stored depends on {power}")
-    why = f"{power} is 4 at N = 3"
-    return replace(verdict, kind=REFUTED, counterexample=at, why=why)
+    why, case = f"{power} is 4 at N = 3", Case(stored, head, defs, at)
+    return replace(verdict, kind=REFUTED, counterexample=at, why=why, case=case)
 
 
 def _taken(verdict, bound):

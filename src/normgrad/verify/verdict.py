@@ -17,6 +17,7 @@ from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.proof import NotProved, lettered, prove
 from ..symbolic.symbols import eps
 from ..symbolic.witness import Counterexample
+from .replay import Case, Replay
 from .values import NotRead, Wrong, unfollowed
 
 PROVED = "proved for every M and N"
@@ -28,6 +29,7 @@ NOT_READ = "not read"
 WRONG = "wrong in itself"
 REFUTED = "refuted"
 KINDS = (PROVED, IF_ZERO, NOT_READ, WRONG, REFUTED)  # from best to worst
+MISREAD = "the reading refutes it and a run does not: please report"
 FILLED = "a masked load without `other` gives 0"
 # how many times a proof's seconds a verdict may take, with its counterexample and its difference
 MORE = 1.5
@@ -95,6 +97,7 @@ class Verdict:
            difference: the terms of (what is stored) - (what is defined), in the definitions' symbols
            counterexample: values where the two differ; line: of the source; why: what is wrong, or not read
            outputs: {name: its verdict} of a whole program; stored: what was read, where it is compared
+           case: what the numbers of a refutation are made of
     """
 
     kind: str
@@ -106,6 +109,7 @@ class Verdict:
     why: str = ""
     outputs: Mapping[str, Verdict] = field(default_factory=dict)
     stored: Expr | None = None
+    case: Case | None = field(default=None, compare=False, repr=False)
 
     def __bool__(self) -> bool:
         """True only where the program is proved for every M and N."""
@@ -150,7 +154,17 @@ class Verdict:
             difference=(),
             counterexample=None,
             outputs={},
+            case=None,
         )
+
+    def replay(self) -> Replay | None:
+        """A small case in which what is refuted fails, with the numbers of all its entries.
+
+        The program is run where a proof of it would be, as verify says: a function object, or a text with run=True.
+
+        Returns:  Replay, whose text is ready for a report; None for what is not refuted, and where no case is found
+        """
+        return self.case.replay if self.kind == REFUTED and self.case else None
 
     @property
     def _with_lines(self) -> list[str]:
@@ -171,7 +185,10 @@ class Verdict:
         if self.difference:
             terms = " + ".join(lettered(*self.difference)).replace("+ -", "- ")
             lines.append(f"stored - defined = {terms}")
-        if self.counterexample is not None:
+        replay = self.replay()
+        if replay is not None:
+            lines.append(replay.line)
+        elif self.counterexample is not None:
             lines.append(f"counterexample {self.counterexample}")
         return lines
 
@@ -224,6 +241,20 @@ def whole(
     claims = (replace(claim, where=where),)
     words = tuple(dict.fromkeys(words))
     return replace(worst, claims=claims, assumptions=words, outputs=outputs)
+
+
+def beside_run(verdict: Verdict, run: Callable) -> Verdict:
+    """A refutation, unless the program's run, at the numbers of its replay, gives what is defined.
+
+    For a function object. It stops an accusation by a reading that is wrong.
+    """
+    for name, output in verdict.outputs.items():
+        if output.case:
+            output.case.run = run, name
+    replay = verdict.replay()
+    if replay and replay.is_misread:
+        return verdict.unread(f"{MISREAD}. {replay.line}, run {replay.run}")
+    return verdict
 
 
 def joined(first: Verdict, second: Verdict, flag: str = "") -> Verdict:
@@ -354,6 +385,7 @@ def compare(
             difference=difference,
             counterexample=reason.counterexample,
             stored=stored,
+            case=Case(stored, defined, defs, reason.counterexample),
         )
     except (NotImplementedError, RecursionError, TypeError, ValueError) as reason:
         return refused(reason, claim)

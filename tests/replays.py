@@ -1,0 +1,38 @@
+"""What the numbers of a refutation must be, by an evaluation that is not their own."""
+
+import numpy as np
+
+from normgrad.verify.point import Point
+from normgrad.verify.verdict import REFUTED
+
+
+def point_of(output):
+    """The inputs of a replay; what is defined is worked out of them by NumPy."""
+    replay, defs = output.replay(), output.case.defs
+    generator = np.random.default_rng(0)
+    point = Point(tuple(replay.sizes.values()), defs, generator)
+    derived = {str(getattr(head, "base", head)) for head, _ in defs}
+    for name, value in replay.inputs.items():
+        if name not in derived:
+            point.values[name] = np.array(value, float)
+    return point
+
+
+def replays(verdict):
+    """(name, output, its replay) of all that is refuted, each of which is what NumPy makes of the two sides."""
+    found = []
+    for name, output in verdict.outputs.items():
+        if output.kind != REFUTED:
+            continue
+        replay, case = output.replay(), output.case
+        assert replay, output
+        assert replay.line in str(verdict)
+        point, letters = point_of(output), getattr(case.defined, "indices", ())
+        for side, e in (replay.stored, case.stored), (replay.defined, case.defined):
+            needed = point.value(e, letters)
+            np.testing.assert_allclose(np.array(side), needed, 1e-9, 1e-9)
+        stored, defined = np.array(replay.stored), np.array(replay.defined)
+        stored, defined = stored[replay.at], defined[replay.at]
+        assert abs(stored - defined) > 1e-7 * max(abs(stored), abs(defined))
+        found.append((name, output, replay))
+    return found

@@ -1,0 +1,217 @@
+"""Refutations in numbers: what NumPy, torch and Triton's interpreter give for the inputs is what was read."""
+
+import json
+
+import numpy as np
+import pytest
+from replays import point_of, replays
+from tables import claims, parts
+from test_verify_array_claims import LINES, NORMS, cases, of_loops
+
+from normgrad import LAYER_NORM, RMS_NORM, numpy_ref
+from normgrad.verify import Out, norm, verify
+from normgrad.verify.binding import resolved
+from normgrad.verify.verdict import REFUTED, beside_run
+
+FORWARD = """
+import numpy as np
+
+def f(x, weight, eps):
+    rstd = 1 / np.sqrt((x * x).sum(-1, keepdims=True) + eps)
+    return x * rstd * weight
+"""
+BACKWARD = """
+import numpy as np
+
+def f(dy, x, weight, mean, rstd):
+    x_hat = (x - mean[:, None]) * rstd[:, None]
+    wdy = dy * weight
+    c1 = (x_hat * wdy).mean(-1, keepdims=True)
+    dx = rstd[:, None] * (wdy - x_hat * c1)
+    dw = (dy * x_hat).sum(0) + 1
+    db = dy.sum(0) * 2
+    return dx, dw, db
+"""
+REFUTED_ARRAYS = [case for case in cases() if case.values[0] == REFUTED]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "library", "name", "outputs", "said", "program"), REFUTED_ARRAYS
+)
+def test_a_program_of_arrays_gives_what_was_read(
+    kind, words, library, name, outputs, said, program
+):
+    if library == "torch":
+        pytest.importorskip("torch")
+    text = LINES[library] + program + "\n"
+    outputs = None if outputs == "-" else outputs.split(",")
+    if library == "loops":
+        verdict = of_loops(text, NORMS[name], {n: Out(n) for n in outputs}, said)
+    else:
+        definitions = (text, "forward") if name == "forward" else NORMS[name]
+        options = {"library": library, "run": True, "name": "f"}
+        verdict = verify(text, definitions, outputs, **options, **said)
+    found = replays(verdict)
+    assert found
+    for _, _, replay in found:
+        np.testing.assert_allclose(replay.run, replay.stored, 1e-6, 1e-6)
+        assert replay.is_as_read and not replay.is_misread
+
+
+@pytest.mark.parametrize(
+    "line",
+    [line for k, _, line in claims("verify_autograd_claims.txt") if k == "refuted"],
+)
+def test_an_autograd_function_gives_what_was_read(line):
+    pytest.importorskip("torch")
+    from test_verify_autograd import BASES, program_of
+
+    base, edits, _ = parts(line)
+    verdict = verify(program_of(base, edits), BASES[base][1], run=True)
+    found = replays(verdict)
+    assert found
+    for _, _, replay in found:
+        if replay.run is not None:
+            np.testing.assert_allclose(replay.run, replay.stored, 1e-6, 1e-6)
+
+
+def interpreted(text, binding, grid, definitions, output):
+    """What a kernel stores in Triton's interpreter for the inputs of a replay, by argument."""
+    from test_verify_interpreter import Run, launch
+
+    binding, definitions = resolved(binding, definitions)
+    grid = grid if isinstance(grid, str) else grid[0]
+    run = Run(binding, grid, definitions, *output.replay().sizes.values())
+    run.point = point_of(output)
+    launch(text, run)
+    stored = {}
+    for name, (_, view) in run.memory.items():
+        stored[name] = view.numpy()
+        if "p" in binding[name].letters:
+            stored[name] = stored[name].sum(0)
+    return stored
+
+
+def test_a_kernel_stores_what_was_read():
+    pytest.importorskip("triton")
+    from verify_triton import programs
+
+    count = 0
+    for kind, _, _, program, _ in programs():
+        if kind != "refuted":
+            continue
+        verdict = verify(*program, kernel="kernel")
+        for name, output, replay in replays(verdict):
+            stored = interpreted(*program, output)[name]
+            needed = np.array(replay.stored)
+            np.testing.assert_allclose(stored.reshape(needed.shape), needed, 1e-5)
+            count += 1
+    assert count >= 17
+
+
+@pytest.mark.parametrize(
+    "line",
+    [line for k, _, line in claims("verify_launchers.txt") if k == "refuted"],
+)
+def test_a_launcher_returns_what_was_read(line, tmp_path):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    from launchers import NORM, TOLD, imported, launcher
+
+    base, text, _ = launcher(line)
+    ((_, _, replay),) = replays(verify(text, NORM, **TOLD[base]))
+    module = imported(text.replace("x.is_cuda", "not x.is_cuda"), tmp_path)
+    x, weight = (torch.tensor(replay.inputs[name]) for name in ("x", "weight"))
+    got = module.rms_norm(x, weight, replay.inputs.get("eps", 1e-2))
+    np.testing.assert_allclose(got.numpy(), replay.stored, 1e-4)
+
+
+def test_a_replay_is_four_lines_for_a_report():
+    verdict = verify(FORWARD, norm(), ["y"])
+    first, inputs, stored, defined = str(verdict.replay()).split("\n")
+    at = str(list(verdict.replay().at))
+    assert first.startswith(f"y{at} is ") and ", defined " in first
+    assert inputs.startswith("inputs: M=2, N=3, eps=") and ", x=[[" in inputs
+    assert stored.startswith("stored: y = [[") and defined.startswith("defined: y = [[")
+    assert f"  fails at {inputs.removeprefix('inputs: ')}: {first}\n" in str(verdict)
+    assert "run: y = [[" in str(verify(FORWARD, norm(), ["y"], run=True).replay())
+    for side in (verdict.replay().inputs, verdict.replay().stored):
+        assert json.loads(json.dumps(side)) == side
+
+
+@pytest.mark.parametrize("side", ["y", "dx", "dw", "db"])
+def test_what_is_defined_is_numpy_ref(side):
+    verdict = verify(BACKWARD, norm(center=True, bias=True))
+    spec, output = LAYER_NORM, None
+    if side == "y":
+        verdict, spec = verify(FORWARD, norm(), ["y"]), RMS_NORM
+    output = verdict.outputs[side]
+    replay = output.replay()
+    given = {name: np.array(value) for name, value in replay.inputs.items()}
+    x = given.get("x", np.ones_like(given.get("dy")))
+    weight = given.get("weight", np.ones(x.shape[1]))
+    spec = spec.replace(eps=float(given.get("eps", 1)))
+    saved = numpy_ref.forward(x, weight, None, spec=spec)
+    needed = saved.y
+    if side != "y":
+        saved = numpy_ref.forward(x, weight, np.ones_like(weight), spec=spec)
+        grads = numpy_ref.backward(given["dy"], saved)
+        needed = {"dx": grads.dx, "dw": grads.dweight, "db": grads.dbias}[side]
+    np.testing.assert_allclose(replay.defined, needed, 1e-9)
+
+
+def test_what_is_not_refuted_has_no_numbers():
+    right = FORWARD.replace(".sum(", ".mean(")
+    assert verify(right, norm(), ["y"]).replay() is None
+    unread = FORWARD.replace("x * rstd", "x @ rstd")
+    assert verify(unread, norm(), ["y"]).replay() is None
+
+
+def test_eps_is_the_number_that_the_text_has():
+    text = FORWARD.replace(", eps)", ")").replace("+ eps", "+ 1e-2")
+    replay = verify(text, norm(), ["y"], run=True).replay()
+    assert replay.inputs["eps"] == 1e-2 and replay.is_as_read
+
+
+def test_numbers_are_of_inputs_for_which_the_program_has_a_value():
+    text = FORWARD.replace("(x * x)", "(x * x * x)")
+    verdict = verify(text, norm(), ["y"])
+    ((_, _, replay),) = replays(verdict)
+    assert np.isfinite(replay.stored).all()
+
+
+def test_a_run_that_gives_what_is_defined_stops_an_accusation():
+    verdict = verify(FORWARD, norm(), ["y"])
+    (output,) = verdict.outputs.values()
+    replay = output.replay()
+    right = output.case.replay.defined
+    output.case.__dict__.pop("replay")
+
+    def run(point):
+        yield "", {"y": np.array(right)}
+
+    stopped = beside_run(verdict, run)
+    assert stopped.kind == "not read" and "please report" in stopped.why
+    assert stopped.replay() is None and replay.line in stopped.why
+
+
+def test_a_run_that_gives_neither_is_shown():
+    verdict = verify(FORWARD, norm(), ["y"])
+
+    def run(point):
+        yield "", {"y": np.full((2, 3), 1e3)}
+
+    assert beside_run(verdict, run) is verdict
+    assert "run: y = [[1000, " in str(verdict.replay())
+    assert str(verdict.replay()).endswith(", which is not what was read")
+
+
+def test_a_run_that_fails_is_shown():
+    verdict = verify(FORWARD, norm(), ["y"])
+
+    def run(point):
+        raise ArithmeticError("no")
+        yield
+
+    assert beside_run(verdict, run) is verdict
+    assert str(verdict.replay()).endswith("run: ArithmeticError: no")
