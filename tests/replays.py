@@ -1,8 +1,11 @@
 """What the numbers of a refutation must be, by an evaluation that is not their own."""
 
 import numpy as np
+from sympy import Integer
 
+from normgrad.symbolic.symbols import N
 from normgrad.verify.point import Point
+from normgrad.verify.sizes import next_power_of_2
 from normgrad.verify.verdict import REFUTED
 
 
@@ -14,7 +17,7 @@ def point_of(output):
     derived = {str(getattr(head, "base", head)) for head, _ in defs}
     for name, value in replay.inputs.items():
         if name not in derived:
-            point.values[name] = np.array(value, float)
+            point.values[name] = np.array(value) if isinstance(value, list) else value
     return point
 
 
@@ -27,8 +30,10 @@ def replays(verdict):
         replay, case = output.replay(), output.case
         assert replay, output
         assert replay.line in str(verdict)
-        point, letters = point_of(output), getattr(case.defined, "indices", ())
+        point, letters = point_of(output), case.letters
         for side, e in (replay.stored, case.stored), (replay.defined, case.defined):
+            power = next_power_of_2(Integer(replay.sizes["N"]))
+            e = e.xreplace({next_power_of_2(N): power})
             needed = point.value(e, letters)
             np.testing.assert_allclose(np.array(side), needed, 1e-9, 1e-9)
         stored, defined = np.array(replay.stored), np.array(replay.defined)

@@ -28,10 +28,10 @@ from sympy import (
 
 from ..symbolic.calculus import RangeError, all_ranges, free_letters
 from ..symbolic.definitions import Defs
-from ..symbolic.notation import Partial, indices_of, name_of, shape_of
+from ..symbolic.notation import Partial, indices_of, name_of
 from ..symbolic.opaque import concrete
 from ..symbolic.patience import OutOfPatience, limited
-from ..symbolic.symbols import M, N, eps, j
+from ..symbolic.symbols import M, N, eps, i, j
 from ..symbolic.witness import Counterexample, Explicit, in_digits
 
 # (M, N) that are tried before those of the counterexample, and the signs of inputs at each
@@ -150,7 +150,7 @@ def _array(shape, entry, place=()):
 class Case:
     """The two sides of a refutation, for numbers that are made when they are asked for.
 
-    Args:  stored, defined: the sides, the second of which is a name with its indices; defs: what names stand for
+    Args:  stored, defined: the sides, in the indices i and j; defs: what names stand for
            at: the counterexample of the prover
            largest: {the largest of a row: of what}, in i and j
            relations: what holds where the program has a value, and where its comparisons are decided
@@ -176,16 +176,20 @@ class Case:
         with suppress(*failures), evaluate(True), limited(SECONDS):
             for numbers, apart in self._points():
                 sides = self.stored, self.defined
-                arrays = [numbers.array(self.defined, side) for side in sides]
+                arrays = [numbers.array(side, self.letters) for side in sides]
                 at = _difference(*arrays, apart)
                 if at is not None and all(map(numbers.holds, self.relations)):
                     return self._replay(numbers, arrays, at)
         return None
 
+    @property
+    def letters(self) -> dict[Symbol, Symbol]:
+        """{index of an entry: its size}."""
+        return {k: size for k, size in ((i, M), (j, N)) if self.defined.has(k)}
+
     def _points(self):
         """(numbers, how far the sides are to be apart), those of few digits first, the counterexample's last."""
-        letters = indices_of(self.defined)
-        sizes = {s: n for s, n in self.at.numbers.items() if s not in letters}
+        sizes = {s: n for s, n in self.at.numbers.items() if s not in self.letters}
         drawn = [sizes | dict(zip((M, N), pair, strict=True)) for pair in SIZES]
         if self.fits is not None:
             drawn = list(filter(self.fits, drawn))
@@ -204,11 +208,14 @@ class Case:
         bases = Tuple(self.stored, self.defined, *chain(*lines)).atoms(IndexedBase)
         inputs, derived = numbers.scalars, {}
         for base in sorted(bases - numbers.largest.keys(), key=str):
-            head = base[tuple(symbols(f"i:{len(base.shape)}"))]
+            letters = dict(
+                zip(symbols(f"i:{len(base.shape)}"), base.shape, strict=True)
+            )
+            entry = base[tuple(letters)]
             if base not in self.defs:
-                inputs[str(base)] = numbers.array(head)
+                inputs[str(base)] = numbers.array(entry, letters)
             elif self.stored.has(base):
-                derived[str(base)] = numbers.array(head)
+                derived[str(base)] = numbers.array(entry, letters)
         sizes = {str(size): numbers.sizes[size] for size in (M, N)}
         run = None
         if self.run is not None:
@@ -247,15 +254,14 @@ class Numbers(Explicit):
         values = {str(symbol): float(value) for symbol, value in self.inputs.items()}
         return {name: values[name] for name in names if "[" not in name}
 
-    def array(self, head: Expr, e: Expr | None = None) -> Any:
-        """The entries of a name, or of an expression in its indices; nan where there is no real number."""
+    def array(self, e: Expr, letters: Mapping[Symbol, Symbol]) -> Any:
+        """The values of an expression, nan where it has no real one; letters: {its index: the size of that axis}."""
 
         def number(place):
-            point = dict(zip(indices_of(head), place, strict=True))
-            value = self.entry(head if e is None else e, point)
+            value = self.entry(e, dict(zip(letters, place, strict=True)))
             return float(value) if value.is_real else nan
 
-        return _array([self.sizes[size] for size in shape_of(head)], number)
+        return _array([self.sizes[size] for size in letters.values()], number)
 
     def holds(self, relation: Expr) -> bool:
         """Whether a relation of a number to 0 holds in every place."""
