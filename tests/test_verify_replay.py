@@ -1,6 +1,8 @@
 """Refutations in numbers: what NumPy, torch and Triton's interpreter give for the inputs is what was read."""
 
 import json
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -153,8 +155,10 @@ def test_a_replay_is_four_lines_for_a_report():
     assert stored.startswith("stored: y = [[") and defined.startswith("defined: y = [[")
     assert f"  fails at {inputs.removeprefix('inputs: ')}: {first}\n" in str(verdict)
     assert "run: y = [[" in str(verify(FORWARD, norm(), ["y"], run=True).replay())
-    for side in (verdict.replay().inputs, verdict.replay().stored):
-        assert json.loads(json.dumps(side)) == side
+    data = verdict.data()["replay"]
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    assert data["sizes"] == {"M": 2, "N": 3} and data["inputs"]["x"][0][0] == 2
+    assert replace(verdict.replay(), stored=math.nan).data()["stored"] is None
 
 
 @pytest.mark.parametrize("side", ["y", "dx", "dw", "db"])

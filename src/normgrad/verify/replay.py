@@ -72,6 +72,10 @@ class Replay:
         """The case as one line, with the first entry that differs."""
         return f"fails at {self._point}: {self._entry}"
 
+    def data(self) -> dict[str, Any]:
+        """The case as JSON holds it, with null for nan."""
+        return {name: _plain(value) for name, value in vars(self).items()}
+
     @property
     def is_misread(self) -> bool:
         """Whether a run gives what is defined rather than what was read, in the entry that differs."""
@@ -116,6 +120,18 @@ class Replay:
             words = "" if self.is_as_read else ", which is not what was read"
             lines.append(f"run: {self.output} = {_text(self.run)}{words}")
         return "\n".join(lines)
+
+
+def _plain(value):
+    """A value with None for nan."""
+    match value:
+        case dict():
+            return {name: _plain(part) for name, part in value.items()}
+        case list() | tuple():
+            return list(map(_plain, value))
+        case float() if value != value:
+            return None
+    return value
 
 
 def _text(value):

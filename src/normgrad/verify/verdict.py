@@ -130,6 +130,7 @@ class Verdict:
         at = None
         if self.counterexample is not None:
             at = str(self.counterexample)
+        replay = self.replay()
         conditions = [{"words": c.words, "line": c.line} for c in self.where]
         return {
             "kind": self.kind,
@@ -139,6 +140,7 @@ class Verdict:
             "why": self.why,
             "difference": lettered(*self.difference),
             "counterexample": at,
+            "replay": replay and replay.data(),
             "assumptions": assumption_lines(self._with_lines),
             "outputs": {name: v.data() for name, v in self.outputs.items()},
         }
