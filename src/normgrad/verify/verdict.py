@@ -127,10 +127,11 @@ class Verdict:
 
     def data(self) -> dict[str, Any]:
         """The verdict as JSON holds it: its texts are those that are printed; what was read is left out."""
-        at = None
-        if self.counterexample is not None:
+        at, replay = None, self.replay()
+        if replay is not None:
+            at = replay.line
+        elif self.counterexample is not None:
             at = str(self.counterexample)
-        replay = self.replay()
         conditions = [{"words": c.words, "line": c.line} for c in self.where]
         return {
             "kind": self.kind,
