@@ -15,10 +15,39 @@ WRAPPERS = {
     "torch.cuda.amp.custom_bwd",
     "functools.wraps",
 }
+CUSTOM = ("torch.library.custom_op", "torch.library.triton_op")
+# the types that torch takes in the header of an operator
+OPERANDS = {
+    *("torch.Tensor", "float", "int", "bool", "Optional[torch.Tensor]"),
+    *("torch.Tensor | None", "typing.Optional[torch.Tensor]"),
+}
+RESULTS = re.compile(r"((typing\.)?Tuple|tuple)\[torch\.Tensor(, torch\.Tensor)*\]")
 # what says on which device kernels run
 GUARDS = ("device", "_DeviceGuard", "nullcontext", "getattr", "hasattr")
 SPEED = re.compile(r"(num_?)?(warps?|stages?|ctas)", re.IGNORECASE)
 READ_ONLY = ("get", "items", "keys", "values")
+
+
+def is_operator(decorator: ast.expr, node: ast.FunctionDef) -> bool:
+    """Whether custom_op makes an operator of a function that writes over no argument.
+
+    For torch.library.custom_op("norms::rms", mutates_args=()). It stops an operator that says what it writes over, and
+    a header of which torch makes no operator.
+    """
+    match decorator:
+        case ast.Call(args=[ast.Constant(str(name))], keywords=keywords):
+            options = {word.arg: ast.unparse(word.value) for word in keywords}
+        case _:
+            return False
+    parts = [*node.args.args, *node.args.kwonlyargs]
+    types = {ast.unparse(p.annotation) for p in parts if p.annotation is not None}
+    returns = ast.unparse(node.returns or ast.Constant(None))
+    is_known = returns == "torch.Tensor" or bool(RESULTS.fullmatch(returns))
+    is_typed = all(p.annotation is not None for p in parts) and types <= OPERANDS
+    is_device = options.pop("device_types", "'cuda'") == "'cuda'"
+    is_named = re.fullmatch(r"\w+::\w+", name) is not None
+    is_pure = options in ({"mutates_args": "()"}, {"mutates_args": "[]"})
+    return is_known and is_typed and is_device and is_named and is_pure
 
 
 def only_speed(node: ast.If) -> bool:

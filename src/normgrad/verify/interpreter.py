@@ -60,9 +60,11 @@ from .genuine import (
     member,
 )
 from .host import (
+    CUSTOM,
     WRAPPERS,
     is_guard,
     is_only_read,
+    is_operator,
     is_passive,
     is_super_init,
     may_change,
@@ -645,6 +647,8 @@ class Reader(Walker):
                 value = QUIET if self._is_quiet(decorator, scope) else None
                 if self._is_plain_wrapper(decorator.func, scope):
                     continue
+                if self._is_operator(decorator, node, scope):
+                    continue
             elif self._is_plain_wrapper(decorator, scope):
                 continue
             else:
@@ -656,6 +660,12 @@ class Reader(Walker):
     def _is_plain_wrapper(self, node, scope):
         """Whether a decorator is one of torch's that leaves a launcher what it says, without an autocast."""
         return bool(state().way) and self._path(node, scope) in WRAPPERS
+
+    def _is_operator(self, decorator, node, scope):
+        """Whether a decorator makes an operator of torch's, through which it passes no gradient by itself."""
+        is_made = bool(state().way) and self._path(decorator.func, scope) in CUSTOM
+        state().cut |= is_made
+        return is_made and is_operator(decorator, node)
 
     def _is_quiet(self, node, scope):
         """Whether a call makes a context in which numbers are the same, such as torch.no_grad() and np.errstate.
@@ -1342,9 +1352,12 @@ class Reader(Walker):
         scope.names |= values
         self.depth += 1
         try:
-            return self.returned(body, scope)
+            result = self.returned(body, scope)
         finally:
             self.depth -= 1
+        if any("_op" in ast.unparse(d) for d in getattr(node, "decorator_list", ())):
+            _check_fresh(result, values.values())
+        return result
 
     def _set_by_decorator(self, kernel, setting, values):
         """What a function of triton.heuristics gives."""
@@ -1370,6 +1383,14 @@ class Reader(Walker):
         result = self.forward(kind, list(args))[0]
         results_of(result)
         return result
+
+
+def _check_fresh(result, arguments):
+    """Refuses an operator of torch's that returns an argument, or a view of one, or one tensor twice."""
+    taken = [id(value.memory) for value in arguments if isinstance(value, Array)]
+    made = [id(value.memory) for value in flat(result) if isinstance(value, Array)]
+    if len(set(made)) < len(made) or set(made) & set(taken):
+        raise NotRead("an operator that returns an argument, or one tensor twice")
 
 
 def of_dict(values: dict, name: str, *args: Any) -> Any:

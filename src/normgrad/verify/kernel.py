@@ -72,7 +72,8 @@ RUNTIME = (
 )
 # {an annotation that changes nothing: what is bound to such an argument}
 ANNOTATIONS = {
-    **dict.fromkeys(("tensor", "Tensor"), object),
+    # classes, which give an argument no dtype
+    **dict.fromkeys(("tensor", "Tensor", "pointer_type"), object),
     "const": Pointer,
     **dict.fromkeys(("int", "int32", "int64", "i32", "i64"), (Index, Unbound)),
     **dict.fromkeys(("float", "float32", "fp32"), Number),
