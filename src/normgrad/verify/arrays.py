@@ -202,6 +202,9 @@ class Memory:
         self.row_stride, self.partial = None, False
         # whether its entries are known to follow each other row by row; whether it is made without a device
         self.is_ordered, self.is_on_cpu = not state().is_turned, False
+        # the memories that may be this one, and whether one of them was written since
+        self.group: list[Memory] = [self]
+        self.is_lost = False
         self.born, self.zero_before = list(state().loops), ""
         self.read_whole = False
         # {open loop: the axis that its turn looks into, None where it looks into none}
@@ -211,6 +214,23 @@ class Memory:
     def outside(self) -> list[Turn]:
         """The open loops around which it was made."""
         return [loop for loop in state().loops if loop not in self.born]
+
+    def check_whole(self) -> None:
+        """Refuses what a write to a memory that may be this one has left.
+
+        For dx in the place of dy.contiguous(). It stops a kernel that reads dy again, which may hold dx by then.
+        """
+        if self.is_lost:
+            raise NotRead("what is read, or written, after what may be a view of it")
+
+    def lose_others(self) -> None:
+        """Keeps that the memories which may be this one hold it, or what they held."""
+        self.check_whole()
+        others = [memory for memory in self.group if memory is not self]
+        for memory in others:
+            if memory.fixed:
+                raise NotRead(f"a write to what may be a view of {memory.fixed}")
+            memory.is_lost = memory.changed = True
 
 
 class Array:
@@ -301,6 +321,7 @@ class Array:
 
     def unnoted(self) -> Expr:
         """An entry, for the statement that writes it."""
+        self.memory.check_whole()
         if not self.memory.written:
             raise NotRead("an entry that was never written")
         return self.memory.e.xreplace(self._letters())
@@ -314,6 +335,7 @@ class Array:
         own = list(self.turns.values())
         if memory.fixed:
             raise NotRead(f"a write to {memory.fixed}")
+        memory.lose_others()
         if not (memory.shape or memory.cell) and memory.library == "numpy":
             raise NotRead("a write to an array without axes")
         if memory.kind != "float":
@@ -422,8 +444,16 @@ def scalar(a: Array) -> Array:
 
 
 def perhaps_view(a: Array, new: Array) -> Array:
-    """A result that shares memory with its argument in some cases: neither is written from now on."""
-    a.memory.fixed = new.memory.fixed = "what may be a view of another array"
+    """A result that shares memory with its argument in some cases: neither is written from now on.
+
+    In a launcher one may be written, and the other is then not read.
+    """
+    if state().way is None:
+        a.memory.fixed = new.memory.fixed = "what may be a view of another array"
+        return new
+    group = [*a.memory.group, *new.memory.group]
+    for memory in group:
+        memory.group = group
     return new
 
 

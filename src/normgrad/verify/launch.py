@@ -496,6 +496,7 @@ class _Binding:
     def _tensor(self, key, value):
         """A pointer: memory that holds nothing, zeros, or what was written there."""
         memory = value.memory
+        memory.check_whole()
         for name, other in self.tensors.items():
             if other.memory is memory:
                 return Same(name)
@@ -651,12 +652,22 @@ class _Binding:
             results[key] = self._result(key, stored)
         for key, e in results.items():
             memory = self.tensors[key].memory
+            self._check_group(memory)
             whole = Array(memory, memory.shape, range(len(memory.shape)))
             whole.write(e.xreplace(self._letters(memory)))
             memory.partial = "p" in self.launch.arguments[key].letters
         state().needed += reading.conditions
         state().filled |= reading.filled
         state().narrowed.update(dict.fromkeys(reading.narrowed))
+
+    def _check_group(self, memory):
+        """Refuses a kernel that writes what may be another of its arguments.
+
+        For dx in the place of dy.contiguous(). It stops a kernel that is handed dy besides.
+        """
+        for key, value in self.tensors.items():
+            if value.memory is not memory and value.memory in memory.group:
+                raise NotRead(f"{key} may be what the kernel writes")
 
     def _result(self, key, stored):
         """What is stored with the launch's own numbers put in for blocks and counts."""

@@ -639,9 +639,13 @@ class _Claim:
                 "parameter eps"
             )
         self.values = dict(zip(["eps"], map(float, constants), strict=False))
-        if traced.written:
+        written = traced.written
+        if self.launches:
+            # what launchers write in place is said; autograd asks for arguments as they were
+            written = [name for name in written if self.is_class and name in bound]
+        if written:
             kind = WRONG if self.is_class else NOT_READ
-            return Verdict(kind, why=f"it writes over {', '.join(traced.written)}")
+            return Verdict(kind, why=f"it writes over {', '.join(written)}")
         assumptions = [REAL, _in_words(bound, self.library)]
         assumptions += [
             f"{name} = {value} is eps, and may be any positive number"
@@ -672,6 +676,8 @@ class _Claim:
         for name, value in bound.items():
             if name not in self.needed and _is_tensor(value):
                 clauses.append(f"for {name} given")
+        if traced.written:
+            clauses.append(f"and may write over {', '.join(traced.written)}")
         last = max(bound, key=self.names.index, default="")
         for words in traced.noted.narrowed:
             clauses.append(f"for {words}")
