@@ -6,7 +6,7 @@ from pathlib import Path
 from sympy import Integer
 
 from normgrad.verify import OFFSET, norm
-from normgrad.verify.__main__ import CALLS, VALUES
+from normgrad.verify.request import CALLS, VALUES
 from normgrad.verify.text import value_of
 
 FOLDER = Path(__file__).parent

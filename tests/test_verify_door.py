@@ -24,10 +24,11 @@ from normgrad.verify import (
     norm,
     verify,
 )
-from normgrad.verify.__main__ import main, norm_of, parsed
+from normgrad.verify.__main__ import main
 from normgrad.verify.binding import Launch, resolved
 from normgrad.verify.definitions import NUMBERS
 from normgrad.verify.programs import input_of
+from normgrad.verify.request import norm_of, parsed
 from normgrad.verify.text import LONGEST, module_of, value_of
 
 RMS, LAYER = norm(), norm(center=True, bias=True)

@@ -4,9 +4,9 @@ import test_verify_welford as welford
 from tables import claims, lines, parts, value
 from verify_kernels import HEAD, KERNELS
 
-from normgrad.verify.__main__ import axes_of
 from normgrad.verify.package import HEAD as HEAD_NUMBER
 from normgrad.verify.package import HEADS
+from normgrad.verify.request import axes_of
 
 ERROR = "error"  # the kind of a program that raises
 FORWARD = """

@@ -24,7 +24,7 @@ from pathlib import Path
 from normgrad.symbolic import Defs, tensor, total
 from normgrad.symbolic.symbols import j
 from normgrad.verify import M, N, Norm, verify
-from normgrad.verify.__main__ import axes_of, norm_of, parsed
+from normgrad.verify.request import axes_of, norm_of, parsed
 
 PACKAGES = {
     "liger-kernel": "0.8.5",

@@ -33,6 +33,15 @@ class Entry:
     helper: bool = False
 
 
+def definitions_of(node) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    """The functions and classes of a module, also those in its branches."""
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.FunctionDef | ast.ClassDef):
+            yield part
+        elif not isinstance(part, DEFINITION):
+            yield from definitions_of(part)
+
+
 def entries(text: str) -> tuple[Entry, ...]:
     """What a text offers to be checked, helpers last, autograd Functions and launchers first; nothing of it is run.
 
@@ -40,7 +49,7 @@ def entries(text: str) -> tuple[Entry, ...]:
     """
     tree = module_of(text)
     packages = _packages(tree)
-    nodes = {node.name: node for node in _definitions(tree) if not _looks_on(node)}
+    nodes = {node.name: node for node in definitions_of(tree) if not _looks_on(node)}
     kinds: dict[str, str] = {}
     for name, node in nodes.items():
         kinds[name] = _kind(node, kinds, packages)
@@ -59,15 +68,6 @@ def entries(text: str) -> tuple[Entry, ...]:
     ]
     found.sort(key=lambda e: (e.helper, KINDS.index(e.kind), e.line))
     return tuple(found)
-
-
-def _definitions(node) -> Iterator[ast.FunctionDef | ast.ClassDef]:
-    """The functions and classes of a module, also those in its branches."""
-    for part in ast.iter_child_nodes(node):
-        if isinstance(part, ast.FunctionDef | ast.ClassDef):
-            yield part
-        elif not isinstance(part, DEFINITION):
-            yield from _definitions(part)
 
 
 def _packages(tree):

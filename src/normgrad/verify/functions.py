@@ -151,10 +151,7 @@ def library_of(program: Any) -> str:
     if launches(program):
         return "torch"
     if isinstance(program, str):
-        nodes = ast.walk(module_of(program))
-        imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
-        words = re.findall(r"\w+", " ".join(map(ast.unparse, imports)))
-        return "torch" if "torch" in words else "numpy"
+        return "torch" if "torch" in _imported(program) else "numpy"
     if not isinstance(program, FunctionType):
         return "torch"
     functions = [program]
@@ -166,6 +163,13 @@ def library_of(program: Any) -> str:
             if isinstance(value, FunctionType) and value not in functions:
                 functions.append(value)
     return "numpy"
+
+
+def _imported(text):
+    """The words of a text's imports."""
+    nodes = ast.walk(module_of(text))
+    imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
+    return re.findall(r"\w+", " ".join(map(ast.unparse, imports)))
 
 
 @contextmanager
@@ -365,7 +369,9 @@ def _is_eps(value):
 def launches(program: Any) -> bool:
     """Whether a program has kernels of Triton's beside it, or in files of its package, which it may launch."""
     if isinstance(program, TextOfFile):
-        return True
+        words = _imported(program)
+        # what it imports of its package may launch; a file of NumPy's does not
+        return "numpy" not in words or not {"torch", "triton"}.isdisjoint(words)
     if isinstance(program, str):
         nodes = list(ast.walk(module_of(program)))
         functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
