@@ -252,6 +252,15 @@ def test_a_comment_stands_above_a_function(text, line):
     assert "stands above no function" in str(errors[0])
 
 
+def test_a_comment_above_one_of_two_functions_of_a_name_is_refused():
+    comment = "    # verify: layer_norm\n"
+    for first, second in ((comment, ""), ("", comment)):
+        body = "    def f(x):\n        return x\n"
+        text = f"if 1:\n{first}{body}else:\n{second}{body}"
+        requests, errors, _ = requests_of(text)
+        assert requests == [] and "f is defined more than once" in str(errors[0])
+
+
 def test_comments_above_a_decorator_beside_others_and_several_of_one_function():
     text = """# what it is
 # verify: g = dy,
@@ -352,6 +361,7 @@ USAGE = {
     "right.py::norm --norm rms_norm": "name: got 'norm', needs a function",
     "functions.py::l2 --outputs y --norm rms_norm --reference l2": "one of them",
     "functions.py::l2 --outputs y --reference 1": "reference: got '1', needs the name",
+    "functions.py::l2 --outputs y --reference .::f": "reference: got '.::f', which is in no",
     "functions.py::l2 --outputs y": "definitions: got None",
     "none.py": "none.py",
     "none.py --norm rms_norm": "none.py",

@@ -27,6 +27,7 @@ import ast
 import io
 import re
 import tokenize
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,7 +37,7 @@ from typing import Any
 from . import api, binding, programs
 from .definitions import NUMBERS, Norm, norm
 from .entries import FUNCTION, NUMBA, TRITON, Entry, definitions_of, entries
-from .source import text_of
+from .source import is_file, text_of
 from .text import module_of, tree_of, value_of
 from .verdict import NOT_READ, Verdict
 
@@ -184,9 +185,11 @@ class Request:
         if not name.isidentifier():
             needs = "needs the name of a function, or file.py::name"
             raise ValueError(f"reference: got {self.reference!r}, {needs}")
-        if not file:
-            return text_of(path), name
-        return text_of(path.parent / file), name
+        if file:
+            path = path.parent / file
+        if not is_file(path):
+            raise ValueError(f"reference: got {self.reference!r}, which is in no file")
+        return text_of(path), name
 
 
 def argument_of(name: str, text: str) -> Any:
@@ -288,9 +291,10 @@ def requests_of(text: str) -> tuple[list[Request], list[CommentError], list[Entr
     Raises:  SyntaxError for what is not Python
     """
     found = {entry.name: entry for entry in entries(text)}
-    below = {}
+    below, counts = {}, Counter()
     for node in definitions_of(module_of(text)):
         below[min(part.lineno for part in (*node.decorator_list, node))] = node
+        counts[node.name] += 1
     comments, beside = _comments(text)
     names = set()
     requests, errors = [], [CommentError(NEEDED, line) for line in beside]
@@ -309,6 +313,9 @@ def requests_of(text: str) -> tuple[list[Request], list[CommentError], list[Entr
             if node is None:
                 raise ValueError(NEEDED)
             names.add(node.name)
+            # for `if`, with a function in each branch: a verdict is on the last one of a name
+            if counts[node.name] > 1:
+                raise ValueError(f"{node.name} is defined more than once, needs a name")
             kind = getattr(found.get(node.name), "kind", FUNCTION)
             described = {"kind": kind, "line": node.lineno, "asked": line}
             requests.append(asked_by(asked, node.name, **described))
