@@ -213,6 +213,7 @@ class Command:
         self.options = options
         self.baseline = Baseline(options.baseline, options.write_baseline)
         self.results: list[Result] = []
+        self.is_asked = True
 
     def check_typed(self) -> bool:
         """Check what is typed after options; False where that is not enough, and a form is printed."""
@@ -226,6 +227,7 @@ class Command:
         for path, request in pairs:
             with named(path):
                 results.append(checked(path, request))
+        self.is_asked = False
         for result in results:
             self._take(result)
         return True
@@ -325,7 +327,7 @@ class Command:
                 print(text, flush=True)
         elif self.options.format == "text":
             file = sys.stderr if result.verdict is None else sys.stdout
-            print(result.text(), file=file, flush=True)
+            print(result.text(self.is_asked), file=file, flush=True)
 
     def _code(self, result):
         """The exit status of one result."""

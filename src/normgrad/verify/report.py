@@ -58,12 +58,13 @@ class Result:
         }
         return self.verdict.data() | place | others
 
-    def text(self) -> str:
-        """What a terminal shows of it."""
+    def text(self, is_asked: bool = True) -> str:
+        """What a terminal shows of it; is_asked: whether by a comment, whose function is said."""
         if self.verdict is None:
             return f"{self.place}: {self.error}"
-        lines = [f"{self.place}: {self.name}", str(self.verdict)]
-        lines.append(f"  checked against {self.against}")
+        lines = [str(self.verdict), f"  checked against {self.against}"]
+        if is_asked:
+            lines.insert(0, f"{self.place}: {self.name}")
         if self.is_known:
             lines.append("  the baseline lists it as not read")
         return "\n".join(lines)
