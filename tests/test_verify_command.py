@@ -429,6 +429,13 @@ def test_a_failure_of_the_reader_is_not_read(repository, command, monkeypatch):
     assert "not followed: KeyError: 'x'" in out
 
 
+def test_a_kernel_in_loops_is_not_read(repository, command):
+    text = "import numba\n# verify: x = T(\"x\"), y = Out(\"y\"); rms_norm\n"
+    repository(loops=text + "@numba.njit\ndef loops(x, y):\n    y[0, 0] = x[0, 0]\n")
+    code, out, _ = command("loops.py")
+    assert code == 3 and "read from its object" in out
+
+
 # formats
 
 
