@@ -103,6 +103,10 @@ def backward(g, x, eps):
     rstd = 1 / np.sqrt((x * x).mean(1, keepdims=True) + eps)
     x_hat = x * rstd
     return rstd * (g - x_hat * (x_hat * g).mean(1, keepdims=True))
+
+
+def same(x, eps):
+    return x * (eps + (x**2).sum(1, keepdims=True) / x.shape[1]) ** -0.5
 """
 GRADIENTS = GRADIENTS.replace("# verify: reference", "# verify: g = dy; reference")
 PROVED = "proved for every M and N"
@@ -306,8 +310,8 @@ def test_a_repository_is_checked_by_its_comments(repository, command):
         ("unread.py:6: unread", "not read"),
     ]
     summary = f"10 checked: 7 {PROVED}, 1 not read, 2 refuted"
-    assert out.endswith(f"{summary}; 2 functions of 2 files have no comment\n")
-    assert "checked against the gradients of forward" in out
+    assert out.endswith(f"{summary}; 3 functions of 2 files have no comment\n")
+    assert "checked against forward\n" in out
     assert "where rms_norm is normgrad.verify.norm()" in out
 
 
@@ -332,6 +336,7 @@ TYPED = {
     "gradients.py::backward --reference gradients.py::forward --bind g=dy --outputs dx": (
         f"{PROVED}: backward returns dx"
     ),
+    "gradients.py::same --reference forward --outputs y": f"{PROVED}: same returns y",
     "unread.py::unread --norm rms_norm --outputs y": "not read",
 }
 STATUSES = {PROVED: 0, "refuted": 1, "not read": 3}
@@ -430,7 +435,7 @@ def test_a_failure_of_the_reader_is_not_read(repository, command, monkeypatch):
 
 
 def test_a_kernel_in_loops_is_not_read(repository, command):
-    text = "import numba\n# verify: x = T(\"x\"), y = Out(\"y\"); rms_norm\n"
+    text = 'import numba\n# verify: x = T("x"), y = Out("y"); rms_norm\n'
     repository(loops=text + "@numba.njit\ndef loops(x, y):\n    y[0, 0] = x[0, 0]\n")
     code, out, _ = command("loops.py")
     assert code == 3 and "read from its object" in out

@@ -66,7 +66,7 @@ def parser_of() -> argparse.ArgumentParser:
     parser.add_argument(
         "--reference",
         metavar="FUNCTION",
-        help="a forward whose gradients are shown, as forward or file.py::forward",
+        help="a forward, for its results or its gradients, as f or file.py::f",
     )
     parser.add_argument(
         "--outputs",

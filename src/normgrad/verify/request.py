@@ -15,7 +15,8 @@ A request is typed after options of the command, or stands in a comment directly
     what        definitions {"," option}, or options alone
     definitions layer_norm, rms_norm, l2_norm, each also with arguments of norm, as layer_norm(bias=False); norm(...);
                 own_forward, of an autograd Function whose gradients are those of its own forward
-    option      outputs = NAME {NAME}; reference = FUNCTION, or FILE.py::FUNCTION, a forward whose gradients are shown
+    option      outputs = NAME {NAME}; reference = FUNCTION, or FILE.py::FUNCTION, a forward: it is held against its
+                results, or the gradients that are worked out of them
 
 It goes on in the comment's next line where a line ends in "," or ";". Several comments above one function are several
 requests. Nothing of a text is run: it is read by the whitelist of `text`.
@@ -137,7 +138,7 @@ class Request:
     def against(self) -> str:
         """What the program is held against, in words."""
         if self.reference:
-            return f"the gradients of {self.reference}"
+            return self.reference
         if self.definitions is None or self.definitions == OWN_FORWARD:
             return "the gradients of its own forward"
         return in_full(self.definitions)
