@@ -13,7 +13,10 @@ def point_of(output):
     """The inputs of a replay; what is defined is worked out of them by NumPy."""
     replay, defs = output.replay(), output.case.defs
     generator = np.random.default_rng(0)
-    point = Point(tuple(replay.sizes.values()), defs, generator)
+    point = Point((replay.sizes["M"], replay.sizes["N"]), defs, generator)
+    for symbol in output.case.stored.free_symbols:
+        if str(symbol) in replay.sizes:
+            point.sizes[symbol] = replay.sizes[str(symbol)]
     derived = {str(getattr(head, "base", head)) for head, _ in defs}
     for name, value in replay.inputs.items():
         if name not in derived:
@@ -22,10 +25,10 @@ def point_of(output):
 
 
 def replays(verdict):
-    """(name, output, its replay) of all that is refuted, each of which is what NumPy makes of the two sides."""
+    """(name, output, its replay) of all that is refuted, or depends on a block, each of which NumPy evaluates too."""
     found = []
     for name, output in verdict.outputs.items():
-        if output.kind != REFUTED:
+        if output.kind != REFUTED and not output.replay():
             continue
         replay, case = output.replay(), output.case
         assert replay, output

@@ -9,11 +9,12 @@ import pytest
 from replays import point_of, replays
 from tables import claims, parts
 from test_verify_array_claims import LINES, NORMS, cases, of_loops
+from verify_kernels import HEAD, KERNELS
 
 from normgrad import LAYER_NORM, RMS_NORM, numpy_ref
-from normgrad.verify import Out, norm, verify
+from normgrad.verify import COLUMNS, WHOLE, Out, norm, verify
 from normgrad.verify.binding import resolved
-from normgrad.verify.verdict import REFUTED, beside_run
+from normgrad.verify.verdict import REFUTED, WRONG, beside_run
 
 FORWARD = """
 import numpy as np
@@ -83,8 +84,10 @@ def interpreted(text, binding, grid, definitions, output):
 
     binding, definitions = resolved(binding, definitions)
     grid = grid if isinstance(grid, str) else grid[0]
-    run = Run(binding, grid, definitions, *output.replay().sizes.values())
+    sizes = output.replay().sizes
+    run = Run(binding, grid, definitions, sizes["M"], sizes["N"])
     run.point = point_of(output)
+    run.blocks |= {WHOLE: sizes.get("B", 32), COLUMNS: sizes.get("B", 4)}
     launch(text, run)
     stored = {}
     for name, (_, view) in run.memory.items():
@@ -180,6 +183,73 @@ def test_what_is_defined_is_numpy_ref(side):
         grads = numpy_ref.backward(given["dy"], saved)
         needed = {"dx": grads.dx, "dw": grads.dweight, "db": grads.dbias}[side]
     np.testing.assert_allclose(replay.defined, needed, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "words"),
+    [
+        (
+            "every P-th tile of rows",
+            "row_mask[:, None] & col_mask[None, :]",
+            "col_mask[None, :]",
+            "its mask needs rows < M; at M = 3, BR = 2 it reads row 3",
+        ),
+        (
+            "the last tile with a mask",
+            "range(0, end, B)",
+            "range(0, N, B)",
+            "its mask needs columns < N; at N = 3, B = 2 it reads column 3",
+        ),
+        (
+            "a guard of the rows",
+            "if row < m:",
+            "if row < n:",
+            "rows < N, not where rows < M; at M = 3, N = 2 it leaves out row 2",
+        ),
+        (
+            "a guard of the rows",
+            "if row < m:",
+            "if row <= m:",
+            "rows < M + 1, not where rows < M; at M = 3, K = 2 it reads row 3",
+        ),
+    ],
+)
+def test_what_is_wrong_in_itself_names_sizes(name, old, new, words):
+    text, *launch = KERNELS[name]
+    assert old in text
+    verdict = verify(HEAD + text.replace(old, new), *launch, kernel="kernel")
+    assert verdict.kind == WRONG and words in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "sizes"),
+    [
+        ("a program for each row", "/ n_cols", "/ B", {"B": 4}),
+        (
+            "the last tile with a mask",
+            "mask=cols < N, other=0.0).to(tl.float32)\n        total",
+            "mask=cols < N, other=1.0).to(tl.float32)\n        total",
+            {"B": 2, "column_tiles": 2},
+        ),
+    ],
+)
+def test_what_depends_on_a_block_fails_at_one(name, old, new, sizes):
+    text, *launch = KERNELS[name]
+    assert old in text
+    text = HEAD + text.replace(old, new)
+    verdict = verify(text, *launch, kernel="kernel")
+    assert verdict.kind == WRONG and "which the launcher chooses" in verdict.why
+    assert verdict.replay().sizes == {"M": 2, "N": 3} | sizes
+    assert f"  {verdict.replay().line}\n" in str(verdict)
+    output = verdict.outputs[name_of_worst(verdict)]
+    stored = interpreted(text, *launch, output)[name_of_worst(verdict)]
+    needed = np.array(verdict.replay().stored)
+    np.testing.assert_allclose(stored.reshape(needed.shape), needed, 1e-5)
+
+
+def name_of_worst(verdict):
+    """The first output that has numbers, all of which NumPy gives, too."""
+    return replays(verdict)[0][0]
 
 
 def test_what_is_not_refuted_has_no_numbers():

@@ -2,8 +2,9 @@
 
 verify(kernel, binding, grid, definitions) reads a Triton kernel; it is not run. verify(kernel, binding, definitions)
 reads a kernel in loops, such as Numba's. verify(function, definitions) reads a NumPy or torch function, or an autograd
-Function. A text or a file is only read. A function object is run after it is proved, at small sizes, and what a run
-refutes is not proved; run=False leaves that out, run=True executes a function's text as well. One of five verdicts:
+Function. A text or a file is only read. A function object is run after it is proved or refuted, at small sizes, and
+what a run contradicts is neither; run=False leaves that out, run=True executes a function's text as well. One of five
+verdicts:
 
 A function that launches kernels is read with them: `kernel[grid](...)` binds what it hands in, and what the kernel
 stores is what the function returns. verify("kernels.py::rms_norm", norm()) reads a file and those of its package. The
@@ -13,7 +14,7 @@ first line says for which strides and shapes, and on which sizes an error is rai
 - proved if masked lanes hold 0: it is, if a masked load without `other` gives 0, which Triton leaves open;
 - wrong in itself: whatever the definitions, it does not compile, reads or writes past the end, leaves out places, or
   its result depends on the launcher's choice of a block;
-- refuted: it stores something else: the difference, term by term, and values where the two differ;
+- refuted: it stores something else: the difference, term by term, and a small input for which the two differ;
 - not read: the first line that is not followed, and why, or what could not be decided. Nothing is said then about it,
   nor about what differs by less than 1e-7 of its size, as a rounded number in the text does.
 

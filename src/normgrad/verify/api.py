@@ -160,7 +160,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         stored = stored.xreplace(names)
         bound = launch.arguments[name]
         verdict = compared(name, bound, stored, definitions, seconds)
-        verdicts[name] = _without_choice(verdict, stored, tiles.unbound)
+        verdicts[name] = _without_choice(verdict, stored, tiles.unbound, launch)
     words = [words for words in tiles.assumed if words.endswith(BEFORE)]
     for axis, number in enumerate(launch.grid):
         if axis not in launch.axes:
@@ -256,7 +256,7 @@ def compared(name, bound, stored, definitions, seconds) -> Verdict:
     return verdict
 
 
-def _without_choice(verdict, stored, unbound):
+def _without_choice(verdict, stored, unbound, launch):
     """The verdict on an output, unless what is stored depends on what a launcher chooses."""
     if verdict.kind == REFUTED and stored.has(FLOOR, CEILING, LEAST):
         return verdict.unread("what is stored depends on the rounding of a quotient")
@@ -265,10 +265,11 @@ def _without_choice(verdict, stored, unbound):
         return verdict
     names = {str(symbol) for symbol in chosen}
     words = f"what is stored depends on {', '.join(sorted(names))}"
+    verdict.case.sized = launch.at
     kind, why = WRONG, f"{words}, which the launcher chooses"
     if names & unbound:
         kind, why = NOT_READ, f"{words}: bind {', '.join(sorted(names & unbound))}"
-    return replace(verdict, kind=kind, counterexample=None, why=why, case=None)
+    return replace(verdict, kind=kind, counterexample=None, why=why)
 
 
 GRID = {

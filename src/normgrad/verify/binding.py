@@ -397,6 +397,20 @@ class Launch:
         no_number = bound is None or isinstance(bound, str)
         return letter(value) if no_number else sympify(bound)
 
+    def at(self, sizes: Mapping[Symbol, int]) -> dict[Symbol, int]:
+        """Numbers of rows and columns with numbers for the blocks, and for how many tiles that makes."""
+        numbers = dict(sizes)
+        for name, kind in self.arguments.items():
+            if kind not in BLOCKS:
+                continue
+            size = sizes[M if kind is ROWS else N]
+            block = 2
+            if kind is WHOLE:
+                block = 1 << (size - 1).bit_length()
+            tiles = ROW_TILES if kind is ROWS else COLUMN_TILES
+            numbers |= {letter(name): block, tiles: -(-size // block)}
+        return numbers
+
     @property
     def meanings(self) -> dict[str, tuple[list[str], str]]:
         """{helper: (its arguments, what it returns)}."""

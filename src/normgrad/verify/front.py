@@ -19,9 +19,9 @@ def verify(program: Any, *described: Any, **options: Any) -> Verdict:
     a module's text; the definitions are a norm, or a forward whose gradients are worked out. Triton kernels that it
     launches are read with it. "kernels.py::name" is a function, or a class, of a file.
 
-    A text, a file and a Triton kernel are read, and not run. Of a function object, a proof is confronted with a run at
-    small sizes, beside the definitions evaluated by NumPy, before it is printed; run=False leaves that out, and
-    run=True executes the text of a NumPy or torch function as well.
+    A text, a file and a Triton kernel are read, and not run. Of a function object, a verdict is confronted with a run
+    at small sizes, beside the definitions evaluated by NumPy, before it is printed; run=False leaves that out, and
+    run=True executes the text of a NumPy or torch function as well. What is refuted has numbers: Verdict.replay().
 
     Returns:  Verdict, with one for each output
     Raises:   what these raise: ValueError for what is not known by its name, TypeError for what is not a program

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from sympy import Expr, IndexedBase, S, Symbol, expand, nan
+from sympy import Expr, IndexedBase, S, Symbol, expand, nan, sympify
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor, total
 from ..symbolic.symbols import M, N, i, j
-from .binding import AXES, PIDS, Launch, Out, T
+from .binding import AXES, COLUMN_TILES, PIDS, Launch, Out, T
 from .definitions import LETTERS
 from .places import FLOOR, LEAST, Places, least
 from .tables.dtypes import FLOATS
@@ -163,10 +163,12 @@ class Memory:
             ends = bounds.get(place, set())
             if not ends and not place.past:
                 continue
-            edge = f"{'columns' if place.axis == 'C' else 'rows'} < {place.end}"
+            name = "column" if place.axis == "C" else "row"
+            edge, sizes = f"{name}s < {place.end}", self.places.example(place)
+            past_end = f"; at {sizes} it {verb} {name} 3" if sizes else ""
             if not ends:
                 kind = NotRead if apart else Wrong
-                raise kind(f"{verb} past the end: its mask needs {edge}")
+                raise kind(f"{verb} past the end: its mask needs {edge}{past_end}")
             end = least(*ends)
             of_others = isinstance(place.end, LEAST) and end in place.end.args
             if of_others and verb == "reads":
@@ -175,11 +177,14 @@ class Memory:
                 mixed = ends | {place.end} == {M, N}  # which of the two is the smaller?
                 past = (end - place.end).is_positive or mixed
                 names = sorted({str(s) for s in end.free_symbols} & self.unbound)
-                words = f"{verb} where {edge.split()[0]} < {end}, not where {edge}"
+                words = f"{verb} where {name}s < {end}, not where {edge}"
                 if names:
                     raise NotRead(f"{words}; bind {', '.join(names)}")
-                kind = Wrong if past and not apart else NotRead
-                raise kind(words)
+                if not past or apart:
+                    raise NotRead(words)
+                if mixed and not self.launch.called:
+                    past_end = f"; at {place.end} = 3, {end} = 2 it leaves out {name} 2"
+                raise Wrong(f"{words}{past_end}")
             axes.add(place.axis)
         return axes
 
@@ -373,6 +378,21 @@ class Memory:
             column = expand(following[0][1] + 1)
         return column == total
 
+    def _left_out(self, place):
+        """The first column that tiles of two columns leave out, in words; "" where that is not known."""
+        block, sizes = self.places.column_block, {}
+        for columns in (3, 5):
+            if not self.launch.called:
+                sizes = self.launch.at({M: 3, N: columns})
+            first, last = (sympify(e).xreplace(sizes) for e in place.cover)
+            if not (block in sizes and first.is_Integer and last.is_Integer):
+                return ""
+            lacking = {*range(sizes[COLUMN_TILES])} - {*range(first, last + 1)}
+            if lacking:
+                column = min(lacking) * sizes[block]
+                return f"; at N = {columns}, {block} = {sizes[block]} column {column}"
+        return ""
+
     def left(self) -> dict[str, Expr]:
         """{argument: what it holds in the end, in i and j}, of those whose stores are followed."""
         for name, bound in self.launch.arguments.items():
@@ -396,8 +416,10 @@ class Memory:
         For every output. It stops a sweep without its first tile, and a second axis of programs that store the same.
         """
         if not self._all_columns(name, stores):
-            kind = Wrong if len(stores) == 1 else NotRead
-            raise kind(f"{name}: columns are left out")
+            words = f"{name}: columns are left out"
+            if len(stores) > 1:
+                raise NotRead(words)
+            raise Wrong(f"{words}{self._left_out(stores[0].column)}")
         if any(store.row != stores[0].row for store in stores):
             raise NotRead(f"{name} is written for different rows")
         if any(store.atomic for store in stores) and len(stores) > 1:

@@ -208,6 +208,23 @@ class Places:
         places = [p for (_, index), p in self._places.items() if index == expand(e)]
         return places[0] if len(places) == 1 else None
 
+    def example(self, place: Place) -> str:
+        """Sizes at which index 3 is in a last tile and past the end, as "N = 3, B = 4"; "" where none are known.
+
+        For a block that the binding names. It stops numbers for a launcher's block, which is of one size.
+        """
+        block = self.row_block if place.axis == "R" else self.column_block
+        sizes = self.launch.at({M: 3, N: 3})
+        if not place.lanes:
+            # the second of two programs with a chunk of two rows
+            rows = [e for (_, e), p in self._places.items() if p == place]
+            sizes = {k: 2 for k in self.launch.chunks if rows[0].has(k)}
+            block = next(iter(sizes), None)
+        known = place.past and place.end in (M, N) and block in sizes
+        if self.launch.called or not known:
+            return ""
+        return f"{place.end} = 3, {block} = {sizes[block]}"
+
     def columns(self, place: Place) -> Expr:
         """How many columns a tile has, in its place."""
         (e,) = [e for (_, e), p in self._places.items() if p == place]

@@ -713,7 +713,9 @@ def _claiming(verdict, *clauses):
 
 def _at_sizes(verdict, way):
     """The verdict on one way with sizes for it; without any it accuses nobody."""
-    if verdict.kind not in (WRONG, REFUTED) or not way.choices:
+    # a block is a power of 2, and N = 3 is no multiple of it
+    past_end = "past the end: its mask needs columns < N" in verdict.why
+    if verdict.kind not in (WRONG, REFUTED) or not (way.choices or past_end):
         return verdict
     if verdict.kind == REFUTED:
         points = [verdict, *verdict.outputs.values()]
@@ -723,6 +725,8 @@ def _at_sizes(verdict, way):
         words = f"refuted for other sizes than those where {way.words()}"
         return verdict.unread(f"{words}, on the way of which it is")
     sizes = way.uneven()
+    if re.search(r"\bM = \d+, N = \d+", verdict.why):
+        return verdict
     if not sizes:
         words = f"{verdict.kind} where {way.words()}, which may be where it is right"
         return verdict.unread(f"{words}: {verdict.why}")

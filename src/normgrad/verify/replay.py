@@ -171,6 +171,7 @@ class Case:
            largest: {the largest of a row: of what}, in i and j
            relations: what holds where the program has a value, and where its comparisons are decided
            given: {symbol: its number in the program's text}
+           sized: sizes with numbers for the blocks that a launcher chooses
            fits: whether a launch at sizes {M: 2, N: 3} is of the way that was read
            run: (the run of the program, the name of the output there)
     """
@@ -182,6 +183,7 @@ class Case:
     largest: Mapping[Expr, Expr] = field(default_factory=dict)
     relations: Sequence[Expr] = ()
     given: Mapping[Symbol, Expr] = field(default_factory=dict)
+    sized: Callable[[dict], dict] | None = None
     fits: Callable[[dict], bool] | None = None
     run: tuple[Callable, str] | None = None
 
@@ -207,6 +209,8 @@ class Case:
         """(numbers, how far the sides are to be apart), those of few digits first, the counterexample's last."""
         sizes = {s: n for s, n in self.at.numbers.items() if s not in self.letters}
         drawn = [sizes | dict(zip((M, N), pair, strict=True)) for pair in SIZES]
+        if self.sized:
+            drawn = [self.sized({M: s[M], N: s[N]}) for s in drawn]
         if self.fits is not None:
             drawn = list(filter(self.fits, drawn))
         for apart, own, signs in product(APART, drawn, SIGNS):
@@ -214,6 +218,8 @@ class Case:
         for own in drawn:
             yield Numbers(self, own, {eps: LARGE} | self.given), APART[-1]
         values = self.at.values
+        if self.sized:
+            return
         short = {s: round(value, 2) or value for s, value in values.items()}
         for known in (short | self.given, values | self.given, values):
             yield Numbers(self, sizes, known), APART[-1]
@@ -232,7 +238,8 @@ class Case:
                 inputs[str(base)] = numbers.array(entry, letters)
             elif self.stored.has(base):
                 derived[str(base)] = numbers.array(entry, letters)
-        sizes = {str(size): numbers.sizes[size] for size in (M, N)}
+        sizes = [s for s in numbers.sizes if s in (M, N) or self.stored.has(s)]
+        sizes = {str(size): numbers.sizes[size] for size in sizes}
         run = None
         if self.run is not None:
             from .confront import array_of

@@ -161,13 +161,15 @@ class Verdict:
         )
 
     def replay(self) -> Replay | None:
-        """A small case in which what is refuted fails, with the numbers of all its entries.
+        """A small case in which what is refuted, or depends on a launcher's choice, fails, with all entries' numbers.
 
         The program is run where a proof of it would be, as verify says: a function object, or a text with run=True.
 
         Returns:  Replay, whose text is ready for a report; None for what is not refuted, and where no case is found
         """
-        return self.case.replay if self.kind == REFUTED and self.case else None
+        if self.case is None or self.kind not in (REFUTED, WRONG):
+            return None
+        return self.case.replay
 
     @property
     def _with_lines(self) -> list[str]:
