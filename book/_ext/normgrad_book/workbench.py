@@ -1,4 +1,4 @@
-"""Proofs in the page: Pyodide, SymPy and normgrad.symbolic on the site, loaded by a click, run in the reader's browser.
+"""Proofs in the page: Pyodide, SymPy and the package's provers on the site, loaded by a click, run by the reader.
 
 Pyodide comes from npm, so that it is on the site only where the build has Node and its registry; everywhere else the
 workbench says so, and the proofs that the build wrote stand at their equations. What is fetched or compiled is kept
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import tarfile
 import zipfile
+from functools import partial
 from pathlib import Path
 
 from docutils import nodes
@@ -58,8 +59,8 @@ UNUSED |= {
     }.items()
     for name in names.split()
 }
-# Of normgrad.symbolic: what needs NumPy.
-WITH_NUMPY = {"backend.py"}
+# Of the package's folders: what needs NumPy, and what reads the package's own kernels.
+WITH_NUMPY = {"backend.py", "confront.py", "point.py", "package.py"}
 # Of Python: what neither SymPy nor Pyodide imports.
 PYTHON_UNUSED = {
     "_pyrepl",
@@ -86,7 +87,17 @@ NORMGRAD = (
     "prove",
     "symbolic",
 )
-SCRIPTS = ("worker.mjs", "workbench.js", "workbench.css")
+# {archive: (of the package, the module that a page asks)}; the second one comes with the pages that read programs.
+ARCHIVES = {
+    "normgrad": (NORMGRAD, "workbench.py"),
+    "verify": (("verify",), "prove_kernel.py"),
+}
+# {the class of a page's box: its scripts}
+BOXES = {
+    "workbench": ("cell.js", "workbench.js"),
+    "prove-kernel": ("cell.js", "kernels.js", "prove_kernel.js"),
+}
+SCRIPTS = ("worker.mjs", "cell.js", "workbench.js", "prove_kernel.js", "workbench.css")
 
 log = getLogger(__name__)
 
@@ -165,35 +176,42 @@ def package_files(home, target):
         )
 
 
-def normgrad_files(home, target):
-    """What proofs import of the package, and the workbench's own module."""
+def source_files(name) -> list[Path]:
+    """What of the package, and which module of a page, an archive holds."""
     source = Path(importlib.util.find_spec("normgrad").origin).parent
-    for name in NORMGRAD:
+    names, module = ARCHIVES[name]
+    found = [source / name for name in names]
+    inside = [path for folder in found for path in sorted(folder.rglob("*.py"))]
+    return [*[path for path in found if path.is_file()], *inside, SOURCE / module]
+
+
+def normgrad_files(archive, home, target):
+    """The same, copied."""
+    source = Path(importlib.util.find_spec("normgrad").origin).parent
+    names, module = ARCHIVES[archive]
+    for name in names:
         if (source / name).is_dir():
             copied(source / name, target / "normgrad" / name, WITH_NUMPY)
         else:
             place = target / "normgrad" / name
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source / name, place)
-    shutil.copyfile(SOURCE / "workbench.py", target / "workbench.py")
+    shutil.copyfile(SOURCE / module, target / module)
 
 
 def archives(folder, home) -> dict[str, Path]:
-    """The three archives of compiled Python, {name on the site: file}; those that did not change stay as they are."""
+    """The archives of compiled Python, {name on the site: file}; those that did not change stay as they are."""
     import mpmath
     import sympy
 
-    source = Path(importlib.util.find_spec("normgrad").origin).parent
     rules = (Path(__file__), SOURCE / "pack.mjs", PYODIDE)
-    own = [SOURCE / "workbench.py", registry.FILE]
-    own += [source / name for name in NORMGRAD if (source / name).is_file()]
-    for name in ("prove", "symbolic"):
-        own += sorted((source / name).rglob("*.py"))
     keys = {
         "python": (python_files, key(*rules)),
         "packages": (package_files, key(*rules, sympy.__version__, mpmath.__version__)),
-        "normgrad": (normgrad_files, key(*rules, *own)),
     }
+    for name in ARCHIVES:
+        digest = key(*rules, registry.FILE, *source_files(name))
+        keys[name] = (partial(normgrad_files, name), digest)
     places = {name: folder / f"{name}-{digest}" for name, (_, digest) in keys.items()}
     wanted = [
         name for name, place in places.items() if not (place / "packed.zip").exists()
@@ -244,26 +262,45 @@ def put(folder, target):
     (target / "pyodide-lock.json").write_text(lock(home), encoding="utf8")
 
 
-def write_cells(folder):
-    """Each equation as a cell, in a file of its own, by the same lines that run in the browser."""
-    spec = importlib.util.spec_from_file_location("workbench", SOURCE / "workbench.py")
+def module_of(name):
+    """A module of the pages, with the same lines that run in the browser."""
+    spec = importlib.util.spec_from_file_location(name, SOURCE / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def write_cells(folder):
+    """Each equation as a cell, in a file of its own."""
+    module = module_of("workbench")
     folder.mkdir()
     for label in registry.entries():
         text = module.statement(label)
         (folder / f"{label}.py").write_text(text, encoding="utf8")
 
 
+def write_kernels(file):
+    """The menu and the ready-made texts of *Prove a kernel*, as a script."""
+    module = module_of("prove_kernel")
+    table = (SOURCE / "kernels.txt").read_text(encoding="utf8")
+    held = {"definitions": module.menu(), "examples": module.examples(table)}
+    text = json.dumps(held, ensure_ascii=False)
+    file.write_text(f"window.normgradKernels = {text};\n", encoding="utf8")
+
+
 def note(app, doctree):
-    """A page with a container of the class `workbench` has one."""
-    if any("workbench" in box["classes"] for box in doctree.findall(nodes.container)):
-        app.env.metadata[app.env.docname]["workbench"] = True
+    """A page with a container of a class in BOXES has its scripts."""
+    classes = [
+        name for box in doctree.findall(nodes.container) for name in box["classes"]
+    ]
+    boxes = [name for name in BOXES if name in classes]
+    if boxes:
+        app.env.metadata[app.env.docname]["boxes"] = boxes
 
 
-def wanted(app, docname) -> bool:
-    """Whether a page has a workbench; a page that is built by itself goes without."""
-    return not PAGE and app.env.metadata.get(docname, {}).get("workbench", False)
+def wanted(app, docname) -> list[str]:
+    """A page's boxes; a page that is built by itself goes without."""
+    return [] if PAGE else app.env.metadata.get(docname, {}).get("boxes", [])
 
 
 def write(app, error):
@@ -286,8 +323,12 @@ def write(app, error):
         why = str(missing)
         log.info("the workbench is not on this site: %s", why)
     write_cells(target / "cells")
+    write_kernels(target / "kernels.js")
+    archives = [path for path in target.iterdir() if path.suffix in (".zip", ".gz")]
     # A classic script, so that it is also read where the site is opened from a disk.
-    text = json.dumps({"missing": why, "labels": list(registry.entries())})
+    held = {"missing": why, "labels": list(registry.entries())}
+    held["bytes"] = {path.name: path.stat().st_size for path in archives}
+    text = json.dumps(held)
     (target / "here.js").write_text(
         f"window.normgradWorkbench = {text};\n", encoding="utf8"
     )
@@ -295,11 +336,13 @@ def write(app, error):
 
 def load(app, pagename, templatename, context, doctree):
     """The scripts come with the page; Python comes with the first click."""
-    if wanted(app, pagename):
+    boxes = wanted(app, pagename)
+    if boxes:
         app.add_css_file("live/live.css")
         app.add_css_file("workbench/workbench.css")
-        app.add_js_file("workbench/here.js", loading_method="defer")
-        app.add_js_file("workbench/workbench.js", loading_method="defer")
+        scripts = [name for box in boxes for name in BOXES[box]]
+        for name in ("here.js", *dict.fromkeys(scripts)):
+            app.add_js_file(f"workbench/{name}", loading_method="defer")
 
 
 def setup(app):
