@@ -8,6 +8,7 @@ import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,11 @@ def visitor(chromium, address):
     """One reader for all tests of a file, who keeps what pages have in common."""
     with readers(chromium, address) as make:
         yield make()
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """axe-core, as the package on PyPI brings it."""
+    return (
+        Path(find_spec("axe_playwright_python").origin).parent / "axe.min.js"
+    ).read_text(encoding="utf8")

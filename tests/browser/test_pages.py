@@ -5,8 +5,6 @@ reader who turns the phone or changes the theme.
 """
 
 import re
-from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 from built_site import A4_WIDTH, pages
@@ -147,14 +145,6 @@ def views():
 
 
 each_view = pytest.mark.parametrize("view", views(), indirect=True, scope="module")
-
-
-@pytest.fixture(scope="session")
-def axe():
-    """axe-core, as the package on PyPI brings it."""
-    return (
-        Path(find_spec("axe_playwright_python").origin).parent / "axe.min.js"
-    ).read_text(encoding="utf8")
 
 
 @each_view

@@ -91,7 +91,7 @@ def test_every_equation_is_proved_in_the_browser(bench, part):
       window.worker = new Worker(new URL('../_static/workbench/worker.mjs', location), {type: 'module'});
       window.asked = (ask, text) => new Promise((resolve) => {
         worker.onmessage = ({data}) => 'id' in data && resolve(data);
-        worker.postMessage({id: 1, ask, text});
+        worker.postMessage({id: 1, ask: `workbench.${ask}`, given: [text]});
       });
     }""")
     labels = [
@@ -102,7 +102,7 @@ def test_every_equation_is_proved_in_the_browser(bench, part):
     for label in labels[part::PARTS]:
         text = page.evaluate("label => asked('statement', label)", label)["answer"]
         answer = page.evaluate("text => asked('judge', text)", text)
-        kinds = [statement["kind"] for statement in answer["answer"]]
+        kinds = [statement["kind"] for statement in json.loads(answer["answer"])]
         assert kinds == ["proved"] * len(equation(label).ends().steps), (label, answer)
 
 
