@@ -40,7 +40,7 @@ def test_a_refuted_text_has_a_formula_and_a_table():
     assert r"\sum" in verdict["latex"]
     names = [name for name, _ in verdict["table"]]
     assert names[:2] == ["M", "N"]
-    assert names[-2:] == ["the program", "the definition"]
+    assert names[-2:] == ["dx, the program", "dx, the definition"]
     assert verdict["outputs"]["dw"]["kind"].startswith("proved")
 
 

@@ -122,7 +122,7 @@
       }
       if (verdict.table.length) {
         const rows = verdict.table.map(([name, value]) => element("tr", {}, element("th", {scope: "row"}, name), element("td", {}, value)));
-        made.push(element("table", {class: "prove-table"}, element("caption", {}, "Values at which the two differ"), element("tbody", {}, ...rows)));
+        made.push(element("table", {class: "prove-table"}, element("caption", {}, "Numbers for which the two differ"), element("tbody", {}, ...rows)));
       } else if (verdict.counterexample) made.push(element("p", {}, `Where the two differ: ${verdict.counterexample}`));
       return made;
     }

@@ -9,7 +9,6 @@ from ast import literal_eval
 from sympy import Add, evaluate
 
 from normgrad.symbolic.render import latex
-from normgrad.symbolic.witness import Counterexample, in_digits
 from normgrad.verify import norm, proposal, verify
 from normgrad.verify.__main__ import axes_of, parsed, written
 from normgrad.verify.entries import NUMBA, TRITON, entries
@@ -191,7 +190,7 @@ def _form(text, entry, fields):
             }
             lines |= {GRID: ", ".join(map(str, grid))}
         else:
-            names, _, is_class = parameters_of(text, entry.name)
+            names, _, is_class, _ = parameters_of(text, entry.name)
             lines = dict.fromkeys(names, "")
             if not is_class:
                 lines[RETURNS] = ""
@@ -204,7 +203,7 @@ def data(verdict: Verdict) -> dict:
     """A verdict as the page shows it: as JSON, with a formula, a table and the lines that it names."""
     shown = verdict.data()
     shown["latex"] = _formula(verdict.difference)
-    shown["table"] = _table(verdict.counterexample)
+    shown["table"] = _table(shown["replay"])
     shown["lines"] = _lines(shown)
     for name, output in verdict.outputs.items():
         shown["outputs"][name] = data(output)
@@ -219,16 +218,22 @@ def _formula(terms):
         return ""
 
 
-def _table(at):
-    """The rows of a counterexample: [name, value]."""
-    if not isinstance(at, Counterexample):
+def _table(replay):
+    """The rows of a small case that fails: [name, its numbers, those of a row of a tensor in one line]."""
+    if replay is None:
         return []
-    rows: dict[str, list[str]] = {str(name): [str(n)] for name, n in at.numbers.items()}
-    for symbol, value in at.values.items():
-        rows.setdefault(str(symbol).partition("[")[0], []).append(str(value))
-    left, right = in_digits((at.lhs, at.rhs), 6)
-    table = [[name, ", ".join(values)] for name, values in rows.items()]
-    return [*table, ["the program", left], ["the definition", right]]
+    rows = {**replay["sizes"], **replay["inputs"]}
+    output = replay["output"]
+    rows[f"{output}, the program"] = replay["stored"]
+    rows[f"{output}, the definition"] = replay["defined"]
+    return [[name, _numbers(value)] for name, value in rows.items()]
+
+
+def _numbers(value):
+    if isinstance(value, list):
+        between = "\n" if isinstance(value[0], list) else ", "
+        return between.join(map(_numbers, value))
+    return "no value" if value is None else f"{float(value):.6g}"
 
 
 def _lines(shown):
