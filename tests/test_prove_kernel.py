@@ -10,7 +10,7 @@ import pytest
 TABLE = Path(prove_kernel.__file__).with_name("kernels.txt")
 EXAMPLES = prove_kernel.examples(TABLE.read_text(encoding="utf8"))
 MENU = {row["name"]: row for row in prove_kernel.menu()}
-SCALE = "def scale(x, g):\n    out = x * g\n    return out\n"
+SCALE = "def scale(dy, g):\n    return dy * g, dy.sum(0)\n"
 BACKWARD = "def backward(dout, x, w):\n    dx = dout * w\n    return dx\n"
 FORWARD = "def forward(x, w):\n    out = x * w\n    return out\n"
 
@@ -101,15 +101,25 @@ def test_no_line_of_a_text_is_run(tmp_path):
 def test_a_name_that_is_not_known_is_asked_for():
     answer = asked(SCALE)
     assert "g: is not known by its name: say below" in answer["error"]
-    assert [name for name, _ in answer["form"]] == ["x", "g", "returns"]
+    assert [name for name, _ in answer["form"]] == ["dy", "g", "returns"]
     fields = {"g": "weight"}
     answer = asked(SCALE, fields=fields)
     assert answer["error"].startswith("The text has no name for what it returns")
-    answer = asked(SCALE, fields=fields | {"returns": "y"})
+    answer = asked(SCALE, fields=fields | {"returns": "dx, dw"})
     assert answer["verdict"]["kind"] == "refuted"
 
 
-def test_the_gradients_of_a_function_of_the_readers():
+def test_a_function_of_the_readers_is_what_a_text_is_compared_with():
+    again = FORWARD.replace("forward", "again").replace("x * w", "w * x")
+    fields = {"w": "(N,)"}
+    answer = asked(again, "reference", reference=FORWARD, fields=fields)
+    assert answer["verdict"]["kind"].startswith("proved")
+    other = again.replace("w * x", "w + x")
+    answer = asked(other, "reference", reference=FORWARD, fields=fields)
+    assert answer["verdict"]["kind"] == "refuted"
+
+
+def test_so_are_its_gradients():
     fields = {"dout": "dout", "w": "(N,)"}
     answer = asked(BACKWARD, "reference", reference=FORWARD, fields=fields)
     assert answer["verdict"]["kind"].startswith("proved")

@@ -29,9 +29,16 @@ def bench(read):
     def open_(label=""):
         page = read().open(PAGE + (f"?label={label}" if label else ""))
         page.set_default_timeout(PATIENCE)
+        come_to(page)
         return page
 
     return open_
+
+
+def come_to(page):
+    """Scroll to the workbench, whose scripts come then."""
+    page.locator(".workbench").scroll_into_view_if_needed()
+    page.wait_for_selector(".workbench.live")
 
 
 def press(page, name):
@@ -109,6 +116,7 @@ def test_every_equation_is_proved_in_the_browser(bench, part):
 def test_from_a_disk_it_says_that_it_cannot_run(chromium):
     page = chromium.new_page()
     page.goto((SITE / PAGE).as_uri(), wait_until="domcontentloaded")
+    come_to(page)
     page.wait_for_selector(".workbench .live-words")
     assert (
         "Python cannot run here: this page was opened from a disk"

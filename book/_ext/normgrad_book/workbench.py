@@ -92,12 +92,10 @@ ARCHIVES = {
     "normgrad": (NORMGRAD, "workbench.py"),
     "verify": (("verify",), "prove_kernel.py"),
 }
-# {the class of a page's box: its scripts}
-BOXES = {
-    "workbench": ("cell.js", "workbench.js"),
-    "prove-kernel": ("cell.js", "kernels.js", "prove_kernel.js"),
-}
-SCRIPTS = ("worker.mjs", "cell.js", "workbench.js", "prove_kernel.js", "workbench.css")
+# The classes of pages' boxes; boxes.js knows the scripts of each.
+BOXES = ("workbench", "prove-kernel")
+SCRIPTS = ("worker.mjs", "boxes.js", "cell.js", "workbench.js", "prove_kernel.js")
+STYLE = "workbench.css"
 
 log = getLogger(__name__)
 
@@ -289,18 +287,17 @@ def write_kernels(file):
 
 
 def note(app, doctree):
-    """A page with a container of a class in BOXES has its scripts."""
+    """A page with a container of a class in BOXES has boxes."""
     classes = [
         name for box in doctree.findall(nodes.container) for name in box["classes"]
     ]
-    boxes = [name for name in BOXES if name in classes]
-    if boxes:
-        app.env.metadata[app.env.docname]["boxes"] = boxes
+    if set(BOXES) & set(classes):
+        app.env.metadata[app.env.docname]["boxes"] = True
 
 
-def wanted(app, docname) -> list[str]:
-    """A page's boxes; a page that is built by itself goes without."""
-    return [] if PAGE else app.env.metadata.get(docname, {}).get("boxes", [])
+def wanted(app, docname) -> bool:
+    """Whether a page has a box; a page that is built by itself goes without."""
+    return not PAGE and app.env.metadata.get(docname, {}).get("boxes", False)
 
 
 def write(app, error):
@@ -314,7 +311,7 @@ def write(app, error):
     target = Path(app.outdir) / "_static/workbench"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    for name in SCRIPTS:
+    for name in (*SCRIPTS, STYLE):
         shutil.copyfile(SOURCE / name, target / name)
     why = ""
     try:
@@ -335,14 +332,11 @@ def write(app, error):
 
 
 def load(app, pagename, templatename, context, doctree):
-    """The scripts come with the page; Python comes with the first click."""
-    boxes = wanted(app, pagename)
-    if boxes:
+    """The scripts come when a box is near; Python comes with the first click."""
+    if wanted(app, pagename):
         app.add_css_file("live/live.css")
-        app.add_css_file("workbench/workbench.css")
-        scripts = [name for box in boxes for name in BOXES[box]]
-        for name in ("here.js", *dict.fromkeys(scripts)):
-            app.add_js_file(f"workbench/{name}", loading_method="defer")
+        app.add_css_file(f"workbench/{STYLE}")
+        app.add_js_file("workbench/boxes.js", loading_method="defer")
 
 
 def setup(app):

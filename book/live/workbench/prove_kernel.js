@@ -58,7 +58,7 @@
       whichLine, element("label", {for: "prove-against"}, "against"), against, ticks);
     const reference = element("textarea", {rows: 8, wrap: "off", spellcheck: "false", "aria-label": "your function"});
     const second = element("div", {hidden: ""},
-      element("p", {}, "The function whose gradients the text is to compute, in NumPy or torch:"), reference);
+      element("p", {}, "The function that defines it, in NumPy or torch: the text is to compute the same, or its gradients."), reference);
     const form = element("div", {class: "prove-form"});
     const found = element("div", {class: "prove-found"});
     const before = element("div", {hidden: ""});

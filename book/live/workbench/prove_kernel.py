@@ -38,7 +38,7 @@ NORMS = {
 FORWARD, REFERENCE = "forward", "reference"
 OTHERS = {
     FORWARD: "the gradients of its own forward",
-    REFERENCE: "the gradients of my function",
+    REFERENCE: "a function of mine",
 }
 # the name of a form's line beside those of arguments
 GRID, RETURNS = "grid", "returns"
