@@ -59,8 +59,9 @@ UNUSED |= {
     }.items()
     for name in names.split()
 }
-# Of the package's folders: what needs NumPy, and what reads the package's own kernels.
-WITH_NUMPY = {"backend.py", "confront.py", "point.py", "package.py"}
+# Of the package's folders: what needs NumPy, or is for a command or the package's own kernels.
+UNASKED = {"backend.py", "confront.py", "point.py", "package.py"}
+UNASKED |= {"__main__.py", "report.py"}
 # Of Python: what neither SymPy nor Pyodide imports.
 PYTHON_UNUSED = {
     "_pyrepl",
@@ -189,7 +190,7 @@ def normgrad_files(archive, home, target):
     names, module = ARCHIVES[archive]
     for name in names:
         if (source / name).is_dir():
-            copied(source / name, target / "normgrad" / name, WITH_NUMPY)
+            copied(source / name, target / "normgrad" / name, UNASKED)
         else:
             place = target / "normgrad" / name
             place.parent.mkdir(parents=True, exist_ok=True)

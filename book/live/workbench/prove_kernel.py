@@ -10,10 +10,10 @@ from sympy import Add, evaluate
 
 from normgrad.symbolic.render import latex
 from normgrad.verify import norm, proposal, verify
-from normgrad.verify.__main__ import axes_of, parsed, written
 from normgrad.verify.entries import NUMBA, TRITON, entries
 from normgrad.verify.kernel import parameters
 from normgrad.verify.programs import parameters_of
+from normgrad.verify.request import axes_of, parsed, written
 from normgrad.verify.source import source_of
 from normgrad.verify.values import NotRead, unfollowed
 from normgrad.verify.verdict import NOT_READ, Verdict, refused
