@@ -56,7 +56,11 @@ def prove_kernels(program: Program, source: str) -> Verdict:
         backward = _read(layer, source, "backward", Norm(defs, gradients, largest))
     assumed = dict.fromkeys((*forward.assumptions, *backward.assumptions))
     outputs = {**_outputs(forward, "forward"), **_outputs(backward, "backward")}
-    claim = Claim(layer.name, where=forward.where + backward.where)
+    claim = Claim(
+        layer.name,
+        where=forward.where + backward.where,
+        numbers=forward.numbers + backward.numbers,
+    )
     return whole(outputs, claim, assumed)
 
 

@@ -23,7 +23,10 @@ What is trusted, and no more:
 1. The binding and the grid, all of which the verdict repeats: shapes, strides, sizes, flags, the blocks' promises. A
    number in the grid is that of the one program that is looked at, and no count: it accuses no kernel that asks for it.
 2. Numbers are exact. A cast between dtypes of floating point changes digits only; all other casts of numbers, bitcasts
-   and narrow integers are refused. Integers do not overflow. Tensors are of dtypes with which a kernel compiles.
+   and narrow integers are refused. Tensors are of dtypes with which a kernel compiles. Integers have Triton's widths:
+   a program's number, a lane, an argument and what is made of them are int32 until they are cast. The first line says
+   where none of them wraps, as `with M*stride < 2^31 (line 9)`, for rows below M and columns below N. A size, stride or
+   argument alone is taken to be below 2^31, also with blocks or programs added.
 3. Different arguments do not overlap in memory, nor do the rows of an output. A program reads again what it stored.
 4. Two `tl.arange` of one length are one row of lanes. `tl.sum`, `tl.where`, masks and broadcasting are as documented;
    an unknown function or argument is refused. A name that is imported from elsewhere is what its last part says; what

@@ -40,9 +40,10 @@ from .verdict import (
     joined,
     refused,
 )
+from .widths import INTEGERS, below
 
 ALWAYS = (
-    "floating-point numbers are exact: no rounding, no overflow; integers do not overflow",
+    f"floating-point numbers are exact: no rounding, no overflow; {INTEGERS}",
     "tensors hold floating-point numbers, have the bound shapes and strides; no two, nor an output's rows, overlap",
     "what a program stores, it reads again as it stored it",
 )
@@ -168,10 +169,12 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
             words.append(f"no other program of axis {axis} than {number} writes them")
     words += reader.decorators.granted
     results = [verdict.claim or name for name, verdict in verdicts.items()]
-    if tiles.narrow:
-        results.append(f"with sums in {', '.join(tiles.narrow)}")
-    clauses = tuple(f"if {text}" for text in words)
-    claim = Claim(f"{kernel}: {', '.join(results)}", tuple(tiles.told), clauses)
+    claim = Claim(
+        f"{kernel}: {', '.join(results)}",
+        tuple(tiles.told),
+        tuple(f"if {text}" for text in words),
+        numbers=(*tiles.sums_in_words, *below(tiles.widths.conditions().items())),
+    )
     assumptions = [*tiles.assumed, *_promised(reader, launch), *ALWAYS]
     if fill is not nan:
         lines = ", ".join(map(str, sorted(memory.filled)))

@@ -53,7 +53,8 @@ class State:
            dtypes: the names of all that hold a number; values: all numbers and entries of arrays on the way
            way: through the branches of a function that launches kernels, None for another function
            needed: the conditions of its kernels; filled: their lines where a masked lane counts as 0
-           narrowed: what else the claim needs to say of them
+           narrowed: what else the claim needs to say of them; numbers: of dtypes
+           widths: (what has to be below 2^31, the line) of the integers in its kernels
            is_turned: whether a tensor has been transposed, whose layout later ones may have
     """
 
@@ -74,11 +75,13 @@ class State:
     needed: list = field(default_factory=list)
     filled: set[int] = field(default_factory=set)
     narrowed: dict[str, None] = field(default_factory=dict)
+    numbers: list[str] = field(default_factory=list)
+    widths: list[tuple] = field(default_factory=list)
     is_turned: bool = False
 
     def beside(self, other: State) -> State:
         """This state with all that another trace rests on."""
-        names = ("domain", "kinks", "zeros", "words", "needed")
+        names = "domain kinks zeros words needed numbers widths".split()
         notes = {name: getattr(self, name) + getattr(other, name) for name in names}
         return replace(self, **notes)
 

@@ -34,7 +34,7 @@ from .syntax import (
     has_marks,
     positional,
 )
-from .tables.dtypes import ANY, spelled
+from .tables.dtypes import ANY, LONG_INTEGERS, results, spelled
 from .tiles import Tiles
 from .values import (
     LANES,
@@ -422,6 +422,8 @@ class Kernel(Walker):
                 local[name] = at_run_time(local[name])
         for node in function.args.args:
             check_annotation(node, local[node.arg])
+            if annotated(node) in ("int64", "i64"):
+                local[node.arg] = at_run_time(local[node.arg], LONG_INTEGERS)
         self.fixed = set(self.tiles.constexprs)
         self.returned(guarded_rest(function.body), local)
         held = self.tiles.memory.left()
@@ -673,7 +675,9 @@ class Kernel(Walker):
         bounds = [self.evaluate(part, local) for part in parts]
         if any(not isinstance(bound, Index) or bound.axes for bound in bounds):
             raise NotRead("a loop between what are no integers")
-        return [bound.e for bound in bounds]
+        for bound in bounds:
+            self.tiles.use(bound)
+        return bounds
 
     def read_While(self, node, local):
         """`while counter < end:` whose last line is `counter += step`, as a loop over a range."""
@@ -699,7 +703,8 @@ class Kernel(Walker):
 
         Args:  is_static: whether Triton compiles each turn by itself
         """
-        low, high, step = map(expand, bounds)
+        low, high, step = [expand(bound.e) for bound in bounds]
+        dtypes = [bound.dtype for bound in bounds]
         body = self._live(body, assigned(body) | {counter}, local)
         names = assigned(body)
         if counter in names:
@@ -718,7 +723,7 @@ class Kernel(Walker):
         self.tiles.places.loops[turn] = (low, high, step)
         before, after = dict(local), self._carried(body, names, turn, local)
         before.pop(counter, None)
-        local[counter] = Index(expand(low + turn * step))
+        local[counter] = Index(expand(low + turn * step), dtype=reduce(results, dtypes))
         line = self.line
         self.tiles.places.active.append(turn)
         self.inner += 1
@@ -795,9 +800,14 @@ class Kernel(Walker):
     def _moved(self, value, turns, step):
         if isinstance(step, tuple):
             return self.language.advance(
-                value, [Index(turns * part.e) for part in step]
+                value, [Index(turns * part.e, dtype=LONG_INTEGERS) for part in step]
             )
-        return self.tiles.operate("Add", value, Index(turns * step.e))
+        dtype = LONG_INTEGERS
+        if isinstance(value, Pointer):
+            self.tiles.use(step)
+        else:
+            dtype = results(value.dtype, step.dtype)
+        return self.tiles.operate("Add", value, Index(turns * step.e, dtype=dtype))
 
     def _step(self, body, name, names, local):
         """How far a line such as `pointer += step` moves a pointer or a counter in each turn."""
@@ -844,6 +854,7 @@ class Kernel(Walker):
 def forgotten(tiles: Tiles) -> Iterator[None]:
     """A reading of which nothing stays but what the claim is for; memory is empty in it."""
     rooms = [tiles, tiles.memory, tiles.places, tiles.sums, tiles.sums.running]
+    rooms.append(tiles.widths)
     states = []
     for room in rooms:
         held = {k: v for k, v in vars(room).items() if isinstance(v, dict | list | set)}
@@ -891,14 +902,19 @@ def parameters(function: ast.FunctionDef) -> tuple[list[str], dict[str, ast.expr
     return positional(args), defaults_of(args)
 
 
+def annotated(node: ast.arg) -> str:
+    """The last part of an argument's annotation."""
+    text = "" if node.annotation is None else ast.unparse(node.annotation)
+    return text.strip("'\"").rpartition(".")[2]
+
+
 def check_annotation(node: ast.arg, value: object) -> None:
     """Refuse a dtype that a kernel's signature gives an argument, unless it holds what is bound.
 
     For an argument as N: tl.int8, to which Triton casts what it is given. Without it N = 300 is 44, and y is proved.
     """
     text = "" if node.annotation is None else ast.unparse(node.annotation)
-    name = text.strip("'\"").rpartition(".")[2]
-    kinds = ANNOTATIONS.get(name)
+    kinds = ANNOTATIONS.get(annotated(node))
     if isinstance(value, Given):
         value = value.value
     if "constexpr" in text:

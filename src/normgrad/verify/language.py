@@ -28,11 +28,13 @@ from .source import OTHERS
 from .tables.dtypes import (
     ANY,
     BOOLEANS,
+    COUNTED,
     FLOATS,
     INTEGERS,
     LARGER,
     LARGEST,
     LONG,
+    LONG_INTEGERS,
     narrower,
     replaced,
     results,
@@ -225,6 +227,8 @@ class Language:
             case Mask() if names == BOOLEANS:
                 return value
             case Index() if names <= INTEGERS - BOOLEANS:
+                if names <= LONG_INTEGERS:
+                    self.tiles.use(value)
                 return replace(value, dtype=names)
             case Mask() if names <= INTEGERS:
                 return replace(self.tiles.number(value), dtype=names)
@@ -312,7 +316,8 @@ class Language:
 
     def program_id(self, axis):
         """The program's number."""
-        return Index(self.tiles.launch.number(self._grid_axis(axis)))
+        number = self.tiles.launch.number(self._grid_axis(axis))
+        return Index(number, dtype=COUNTED)
 
     def _grid_axis(self, axis):
         number = self.tiles.whole_number(axis)
@@ -323,7 +328,8 @@ class Language:
 
     def num_programs(self, axis):
         """How many programs there are along an axis."""
-        return Index(self.tiles.launch.programs(self._grid_axis(axis)))
+        count = self.tiles.launch.programs(self._grid_axis(axis))
+        return Index(count, dtype=COUNTED)
 
     def cdiv(self, x, div):
         """x / div rounded up."""
@@ -331,14 +337,19 @@ class Language:
             raise NotRead("cdiv of what are no integers")
         if not x.e.is_nonnegative or not div.e.is_positive:
             raise NotRead("cdiv of what may be negative")
-        return Index(self.tiles.places.cdiv(x.e, div.e), fit(x.axes, div.axes))
+        less = self.tiles.operate("Sub", div, self.tiles.integer(1))
+        whole = self.tiles.operate("Add", x, less)
+        self.tiles.use(whole)
+        return replace(whole, e=self.tiles.places.cdiv(x.e, div.e))
 
     def minimum(self, x, y):
         """The smaller of two integers or numbers."""
         if isinstance(x, Index) and isinstance(y, Index):
             if x.axes or y.axes:
                 raise NotRead("a minimum of integers in lanes")
-            return Index(least(x.e, y.e))
+            self.tiles.use(x)
+            self.tiles.use(y)
+            return Index(least(x.e, y.e), dtype=results(x.dtype, y.dtype))
         return self._compared(Min, x, y)
 
     def maximum(self, x, y):
@@ -377,7 +388,7 @@ class Language:
         axis = self._axis(end)
         if not isinstance(start, Index) or start.e != 0:
             raise NotRead("a range of lanes that does not start at 0")
-        return Index(LANES.get(axis, S.Zero), (axis,))
+        return Index(LANES.get(axis, S.Zero), (axis,), COUNTED)
 
     @staticmethod
     def _names(dtype, *kinds) -> frozenset:
@@ -701,6 +712,8 @@ class Language:
         if {self.tiles.whole_number(axis) for axis in order} != set(range(len(shape))):
             raise NotRead("a block pointer whose order names other axes")
         axes = self._axes(block_shape)
+        for value in (*shape, *strides, *offsets):
+            self.tiles.use(value)
         offset, edges = base.offset.e, []
         for axis, size, stride, start in zip(
             axes, shape, strides, offsets, strict=True
@@ -709,10 +722,13 @@ class Language:
             offset += e * stride.e
             edges.append((expand(e), expand(size.e)))
         steps = tuple(stride.e for stride in strides)
-        return Pointer(base.name, Index(expand(offset), axes), tuple(edges), steps)
+        offset = Index(expand(offset), axes)
+        return Pointer(base.name, offset, tuple(edges), steps, base.parts)
 
     def advance(self, base, offsets):
         """A block pointer moved."""
+        for step in offsets:
+            self.tiles.use(step)
         steps = [step.e for step in offsets]
         pairs = zip(base.edges, steps, strict=True)
         edges = tuple((expand(e + step), size) for (e, size), step in pairs)

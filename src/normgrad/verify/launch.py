@@ -107,6 +107,7 @@ class Reading:
 
     Args:  stored: {argument: what it holds, in i and j}; conditions: of its operations
            filled: the lines where a masked lane counts as 0; assumed, narrowed: in words
+           widths: {what has to be below 2^31: the line}; numbers: what else the claim says of dtypes
     """
 
     stored: Mapping[str, Expr]
@@ -114,6 +115,8 @@ class Reading:
     filled: frozenset[int]
     assumed: Sequence[str]
     narrowed: Sequence[str]
+    widths: Mapping[Expr | None, int]
+    numbers: Sequence[str]
 
 
 class Caller:
@@ -611,6 +614,8 @@ class _Binding:
             frozenset(memory.filled if fill is not nan else ()),
             list(tiles.assumed),
             narrowed,
+            tiles.widths.conditions(),
+            tiles.sums_in_words,
         )
 
     def _check_blocks(self, tiles):
@@ -659,6 +664,17 @@ class _Binding:
         state().needed += reading.conditions
         state().filled |= reading.filled
         state().narrowed.update(dict.fromkeys(reading.narrowed))
+        state().numbers += reading.numbers
+        own = self._back | dict(zip(PROGRAMS, self.counts, strict=False))
+        for bound, line in reading.widths.items():
+            bound = None if bound is None else expand(bound.xreplace(own))
+            state().widths.append((bound, line))
+
+    @property
+    def _back(self) -> dict[Expr, Expr]:
+        """{what stands for a number in the kernel: the launch's own}."""
+        back = {stride: N for stride in self.strides.values()} | self.blocks
+        return back | {e: own for own, e in self.exchange if e in PROGRAMS}
 
     def _check_group(self, memory):
         """Refuses a kernel that writes what may be another of its arguments.
@@ -671,9 +687,7 @@ class _Binding:
 
     def _result(self, key, stored):
         """What is stored with the launch's own numbers put in for blocks and counts."""
-        back = dict(self.blocks)
-        back |= {after: before for before, after in self.exchange if after in PROGRAMS}
-        e = stored.xreplace(back)
+        e = stored.xreplace(self._back)
         if e.has(FLOOR, CEILING, LEAST, ROW_TILES, COLUMN_TILES):
             raise NotRead(
                 f"{key}: what is stored depends on the rounding of a quotient"

@@ -25,6 +25,7 @@ from .values import (
     uncompiled,
 )
 from .welford import held
+from .widths import Widths
 
 SIZE = {"R": M, "C": N}
 HERE = {"i": i, "j": j}
@@ -78,6 +79,7 @@ class Memory:
     launch: Launch
     places: Places
     assumed: dict
+    widths: Widths
     fill: Expr = nan
     line: int = 0
     loads: dict[str, list[Access]] = field(default_factory=dict)
@@ -121,12 +123,18 @@ class Memory:
             raise NotRead(f"{words} [{', '.join(letters)}] with its strides")
         index = {"i": ("R", row), "p": ("P", row), "j": ("C", column)}
         try:
-            return bound, {name: self._place(*index[name]) for name in letters}
+            places = {name: self._place(*index[name]) for name in letters}
         except NotRead as reason:
             words = (
                 f"its address is {pointer.offset.e}, and its row stride {row_stride}"
             )
             raise NotRead(f"{pointer.name}: {reason}; {words}") from None
+        sizes = {"i": M, "j": N}
+        if row in PIDS:
+            sizes["p"] = self.launch.programs(PIDS.index(row))
+        indices = [(index[name][1], sizes[name]) for name in letters]
+        self.widths.use_address(pointer.parts, indices)
+        return bound, places
 
     def _place(self, axis, index):
         """The place of an index; "P" is that of a row of partial sums, which is the program's own.

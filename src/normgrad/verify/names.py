@@ -42,9 +42,10 @@ UNSEEN = object()
 
 @dataclass(frozen=True)
 class Unbound:
-    """An argument of the kernel that the binding does not name; why: it cannot be any integer."""
+    """An argument of the kernel that the binding does not name; why: it cannot be any integer; dtype: as an Index's."""
 
     why: str = ""
+    dtype: frozenset = SIZES
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,13 @@ class Given:
     guessed: bool = False
 
 
-def at_run_time(value):
+def at_run_time(value, dtype=SIZES):
     """What an argument without tl.constexpr holds: no number of the text, as Triton gives it a dtype."""
     match value:
         case Given(value=inner):
-            return replace(value, value=at_run_time(inner))
-        case Index():
-            return replace(value, dtype=SIZES)
+            return replace(value, value=at_run_time(inner, dtype))
+        case Index() | Unbound():
+            return replace(value, dtype=dtype)
         case Number():
             return replace(value, dtype=frozenset({"float32"}))
     return value
@@ -143,7 +144,7 @@ class Names:
             why = "is not bound, and nothing is guessed from its name: bind it"
             raise NotRead(f"{name} {why}")
         self.tiles.unbound.add(name)
-        return Index(letter(name))
+        return Index(letter(name), dtype=local[name].dtype)
 
     def named(self, name: str, source: Source):
         """What a name of a module stands for."""

@@ -210,11 +210,13 @@ def prove_kernels(case: Case, folder: Path = FOLDER) -> Verdict:
     Args:     case: a variant; folder: of the kernels, or of a copy of them
     Returns:  Verdict, with one for each output of each kernel
     """
-    outputs, assumed, where = {}, [], ()
+    outputs, assumed, where, numbers = {}, [], (), ()
     for title in KERNELS:
         verdict = verify_kernel(case, title, folder)
         parts = verdict.outputs or {"": verdict}
         outputs |= {f"{title}: {name}": part for name, part in parts.items()}
         assumed += verdict.assumptions
         where += verdict.where
-    return whole(outputs, Claim(str(case), where=where), assumed)
+        numbers += verdict.numbers
+    claim = Claim(str(case), where=where, numbers=tuple(dict.fromkeys(numbers)))
+    return whole(outputs, claim, assumed)

@@ -80,6 +80,7 @@ from .verdict import (
     joined,
     refused,
 )
+from .widths import INTEGERS, below
 
 ALSO = {
     "w": "weight",
@@ -686,13 +687,14 @@ class _Claim:
             # torch asks for a gradient of it, too, once it is given
             if self.is_class and name in self.names[self.names.index(last) + 1 :]:
                 clauses.append(f"where {name} is left out")
-        claim = Claim(results, clauses=tuple(clauses))
         if self.launches:
-            assumptions.append(f"{PACKED}; {TRUSTED}")
+            assumptions += [f"{PACKED}; {TRUSTED}", INTEGERS]
         state = traced.noted
         if self.forward:
             # a gradient of x + s - s is one only where s has a value
             state = state.beside(self.forward.ran[2].noted)
+        numbers = *dict.fromkeys(state.numbers), *below(state.widths)
+        claim = Claim(results, clauses=tuple(clauses), numbers=numbers)
         return noted(state, definitions, verdicts, claim, assumptions)
 
     def _of_output(self, name, value, definitions):

@@ -48,6 +48,7 @@ from .values import (
     power,
     uncompiled,
 )
+from .widths import Widths, is_long
 
 ARITHMETIC = {"Add": add, "Sub": sub, "Mult": mul}
 DTYPES = "float16 bfloat16 float32 float64 int32 int64 int1".split()
@@ -67,7 +68,10 @@ class Tiles:
         self.assumed: dict[str, None] = {}
         self.places = Places(launch, self.assumed)
         self.sums = Sums(self.places)
-        self.memory = Memory(launch, self.places, self.assumed, sympify(fill))
+        self.widths = Widths(self.places)
+        self.memory = Memory(
+            launch, self.places, self.assumed, self.widths, sympify(fill)
+        )
         self.unbound = self.memory.unbound
         # what the claim is for, as "HAS_BIAS=True"; what of it the binding does not say
         self.told: dict[str, None] = {}
@@ -131,6 +135,11 @@ class Tiles:
         """Keeps that a sum is accumulated below float32, where that is so whatever the tensors' dtypes."""
         if dtype <= NARROW:
             self.narrow[f"{spelled(dtype)} (line {line})"] = None
+
+    @property
+    def sums_in_words(self) -> list[str]:
+        """What the claim says of sums below float32."""
+        return [f"with sums in {', '.join(self.narrow)}"] if self.narrow else []
 
     def attribute(self, value, name):
         """An attribute: of a library, or of a value."""
@@ -223,6 +232,8 @@ class Tiles:
             case (Number() | Limit(), _) | (_, Number() | Limit()):
                 return self._condition(right, left)
             case Index(e=a), Index(e=b):
+                self.use(left)
+                self.use(right)
                 if operation in ("LtE", "GtE"):
                     b += 1
             case _:
@@ -259,10 +270,10 @@ class Tiles:
                 return left == right
         raise NotRead("a comparison of different kinds")
 
-    @staticmethod
-    def exact(value: Index | Number) -> Expr:
+    def exact(self, value: Index | Number) -> Expr:
         """An integer, or a number that is no sum which lacks terms."""
         if isinstance(value, Index):
+            self.use(value)
             return value.e
         if not value.complete:
             raise incomplete(value)
@@ -277,6 +288,7 @@ class Tiles:
                 value = self.where(value, plain(1), plain(0))
                 return replace(value, dtype=BOOLEANS)
             case Index(e=e, dtype=dtype):
+                self.use(value)
                 counted = self.sums.running.counted(e)
                 moving = {*self.places.loops, *PIDS, *LANES.values()}
                 if {*value.axes} - {"1"} or moving & counted.inside.free_symbols:
@@ -293,7 +305,7 @@ class Tiles:
             case "BitAnd", _, _:
                 return self.both(a, b)
             case "Add" | "Sub", Pointer(edges=()), Index():
-                return replace(a, offset=self.operate(operator, a.offset, b))
+                return self._moved(operator, a, b)
             case "Add", Index(), Pointer(edges=()):
                 return self.operate(operator, b, a)
             case (_, Pointer(), _) | (_, _, Pointer()):
@@ -308,6 +320,21 @@ class Tiles:
         if operator != "Mult" and Mask in (type(a), type(b)):
             raise NotRead("a mask is used as a number")
         return self.sums.operate(operator, self.number(a), self.number(b))
+
+    def use(self, value: Index) -> None:
+        """Keeps what an integer needs where it is used."""
+        self.widths.use(value, self.memory.line)
+
+    def _moved(self, operator, pointer, by):
+        """A pointer, whose address is of 64 bits whatever the integer that moves it."""
+        offset = Index(
+            expand(ARITHMETIC[operator](pointer.offset.e, by.e)),
+            fit(pointer.axes, by.axes),
+        )
+        parts = pointer.parts
+        if not is_long(by):
+            parts += ((by.e, self.memory.line),)
+        return replace(pointer, offset=offset, parts=parts)
 
     def both(self, a, b):
         match a, b:
@@ -337,6 +364,9 @@ class Tiles:
 
     def _integers(self, operator, a, b):
         axes, dtype = fit(a.axes, b.axes), results(a.dtype, b.dtype, operator)
+        if operator not in ARITHMETIC or is_long(a) != is_long(b):
+            self.use(a)
+            self.use(b)
         match operator:
             case "Div":
                 return self.sums.operate(operator, self.number(a), self.number(b))

@@ -166,12 +166,17 @@ class Condition:
 
 @dataclass(frozen=True)
 class Pointer:
-    """An argument, and an offset from its first element; edges: (index, size) of each axis of a block pointer."""
+    """An argument, and an offset from its first element.
+
+    Args:  edges: (index, size) of each axis of a block pointer, with its strides
+           parts: (an offset of 32 bits that was added, its line)
+    """
 
     name: str
     offset: Index
     edges: tuple = ()
     strides: tuple = ()
+    parts: tuple = field(default=(), compare=False)
     dtype = frozenset({"pointer"})
 
     @property

@@ -44,8 +44,8 @@ SUBJECTS = {
     "": "",
     " of arguments": r"^\w+ is |^\w+ holds |: any integers of at least",
     " of names": r"imported as|triton\.language|^\w+\([\w, ]*\) is ",
-    " of the launch": r" of the grid: |^programs_\d|compiler holds$",
-    " of numbers and memory": "rounding, |overlap|reads again|every program runs",
+    " of the launch": r" of the grid: |^programs_\d|compiler holds$|programs_\d is below",
+    " of numbers and memory": "rounding, |Triton's widths|overlap|reads again|every program runs",
 }
 
 
@@ -72,15 +72,17 @@ class Claim:
 
     Args:  results: as "kernel: y = y[i, j]"; settings: what a reader may set otherwise, as "HAS_BIAS=True"
            clauses: what else it holds for, as "if dw is 0 before the kernel runs"; where: its conditions
+           numbers: of dtypes and widths, as "with sums in float16 (line 9)" and "with M*stride < 2^31 (line 7)"
     """
 
     results: str
     settings: tuple[str, ...] = ()
     clauses: tuple[str, ...] = ()
     where: tuple[Where, ...] = ()
+    numbers: tuple[str, ...] = ()
 
     def __str__(self):
-        parts = [self.results]
+        parts = [self.results, *self.numbers]
         if self.settings:
             parts.append(f"for {', '.join(self.settings)}")
         return ", ".join(
@@ -146,9 +148,15 @@ class Verdict:
             "outputs": {name: v.data() for name, v in self.outputs.items()},
         }
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """What its claims say of dtypes and widths."""
+        words = [text for claim in self.claims for text in claim.numbers]
+        return tuple(dict.fromkeys(words))
+
     def unread(self, why: str) -> Verdict:
         """The verdict on the same claim where nothing is said of the program, and why."""
-        claims = tuple(replace(claim, where=()) for claim in self.claims)
+        claims = tuple(replace(c, where=(), numbers=()) for c in self.claims)
         return replace(
             self,
             kind=NOT_READ,
@@ -241,9 +249,10 @@ def whole(
     words = [*assumptions, *[condition.words for condition in where]]
     for verdict in outputs.values():
         words += verdict.assumptions
+    claim = replace(claim, where=where)
     if worst.kind not in (PROVED, IF_ZERO):
-        where = ()
-    claims = (replace(claim, where=where),)
+        claim = replace(claim, where=(), numbers=())
+    claims = (claim,)
     words = tuple(dict.fromkeys(words))
     return replace(worst, claims=claims, assumptions=words, outputs=outputs)
 
@@ -277,7 +286,9 @@ def joined(first: Verdict, second: Verdict, flag: str = "") -> Verdict:
         where = tuple(dict.fromkeys(first.where + second.where))
         clauses = first.claims[0].clauses + second.claims[0].clauses
         clauses = tuple(dict.fromkeys(clauses))
-        claims = (replace(first.claims[0], where=where, clauses=clauses),)
+        numbers = tuple(dict.fromkeys(first.numbers + second.numbers))
+        claim = replace(first.claims[0], where=where, clauses=clauses)
+        claims = (replace(claim, numbers=numbers),)
     assumptions = tuple(dict.fromkeys(first.assumptions + second.assumptions))
     return replace(first, claims=claims, assumptions=assumptions)
 

@@ -23,6 +23,9 @@ PYTHON = {"bool": "int1", "int": "int32", "float": "float32"}
 INTEGERS = frozenset(BITS.keys() | PYTHON) - FLOATS - {"float"}
 ANY = INTEGERS | FLOATS | {"float"}
 BOOLEANS = frozenset({"int1"})
+LONG_INTEGERS = frozenset({"int64", "uint64"})
+# of a program's number, a number of programs and a lane
+COUNTED = frozenset({"int32"})
 # of an argument, as Triton makes a number of the text of one that is 1
 SIZES = frozenset({"int", "int32", "int64", "uint64"})
 # of a number of the text that float32 or int32 does not hold
