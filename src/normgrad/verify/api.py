@@ -173,7 +173,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         f"{kernel}: {', '.join(results)}",
         tuple(tiles.told),
         tuple(f"if {text}" for text in words),
-        numbers=(*tiles.sums_in_words, *below(tiles.widths.conditions().items())),
+        numbers=(*tiles.defects, *below(tiles.widths.conditions().items())),
     )
     assumptions = [*tiles.assumed, *_promised(reader, launch), *ALWAYS]
     if fill is not nan:

@@ -29,6 +29,7 @@ from .arrays import (
     plain,
     state,
 )
+from .digits import is_variance
 from .genuine import check_tensor
 from .launch import JitKernel, Launched
 from .over_rows import Turn
@@ -129,10 +130,13 @@ ORDER = {
 
 
 class Values:
-    """Operations of values; live: whether objects are read, whose libraries are those of this process."""
+    """Operations of values; live: whether objects are read, whose libraries are those of this process.
+
+    line: of the operation that is read
+    """
 
     def __init__(self):
-        self.live = False
+        self.live, self.line = False, 0
 
     def integer(self, value: int) -> int:
         """An integer as it is written."""
@@ -184,7 +188,12 @@ class Values:
                 raise NotRead("arithmetic with the number of a row")
             if not (is_number(value) or isinstance(value, Array)):
                 raise NotRead(f"{operation} of {type(value).__name__}")
-        return arithmetic(operation, left, right)
+        value = arithmetic(operation, left, right)
+        if isinstance(left, Array) and isinstance(right, Array):
+            wider = value.dtype == "float64" != state().dtype
+            if not wider and is_variance(operation, left.e, right.e):
+                state().cancelling.append(self.line)
+        return value
 
     def compare(self, operation, left, right):
         """A comparison."""

@@ -55,6 +55,7 @@ class State:
            needed: the conditions of its kernels; filled: their lines where a masked lane counts as 0
            narrowed: what else the claim needs to say of them; numbers: of dtypes
            widths: (what has to be below 2^31, the line) of the integers in its kernels
+           cancelling: the lines of variances that are differences of nearly equal numbers
            is_turned: whether a tensor has been transposed, whose layout later ones may have
     """
 
@@ -77,11 +78,12 @@ class State:
     narrowed: dict[str, None] = field(default_factory=dict)
     numbers: list[str] = field(default_factory=list)
     widths: list[tuple] = field(default_factory=list)
+    cancelling: list[int] = field(default_factory=list)
     is_turned: bool = False
 
     def beside(self, other: State) -> State:
         """This state with all that another trace rests on."""
-        names = "domain kinks zeros words needed numbers widths".split()
+        names = "domain kinks zeros words needed numbers widths cancelling".split()
         notes = {name: getattr(self, name) + getattr(other, name) for name in names}
         return replace(self, **notes)
 

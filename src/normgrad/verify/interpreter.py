@@ -1143,6 +1143,13 @@ class Reader(Walker):
 
     # expressions
 
+    def value_BinOp(self, node, names):
+        """An operation of two values, whose digits may cancel in its line."""
+        left = self.evaluate(node.left, names)
+        right = self.evaluate(node.right, names)
+        self.values.line = node.lineno
+        return self.values.operate(type(node.op).__name__, left, right)
+
     def value_Name(self, node, scope):
         """What a name stands for; of a running sum its value, since a number has no other."""
         value = scope.load(node.id)

@@ -223,7 +223,9 @@ class Language:
             self._check_rounding(fp_downcast_rounding, replaced(value.dtype), names)
         match value:
             case _ if names <= FLOATS:
-                return replace(self.tiles.number(value), dtype=names)
+                number = self.tiles.number(value)
+                self.tiles.keep_statistic(number, names)
+                return replace(number, dtype=names)
             case Mask() if names == BOOLEANS:
                 return value
             case Index() if names <= INTEGERS - BOOLEANS:

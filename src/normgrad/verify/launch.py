@@ -615,7 +615,7 @@ class _Binding:
             list(tiles.assumed),
             narrowed,
             tiles.widths.conditions(),
-            tiles.sums_in_words,
+            tiles.defects,
         )
 
     def _check_blocks(self, tiles):

@@ -48,6 +48,7 @@ from .definitions import (
     rows,
 )
 from .difference import field_terms
+from .digits import cancelling
 from .functions import (
     Input,
     Trace,
@@ -693,7 +694,10 @@ class _Claim:
         if self.forward:
             # a gradient of x + s - s is one only where s has a value
             state = state.beside(self.forward.ran[2].noted)
-        numbers = *dict.fromkeys(state.numbers), *below(state.widths)
+        numbers = dict.fromkeys(state.numbers)
+        if state.cancelling:
+            numbers[cancelling(state.cancelling)] = None
+        numbers = *numbers, *below(state.widths)
         claim = Claim(results, clauses=tuple(clauses), numbers=numbers)
         return noted(state, definitions, verdicts, claim, assumptions)
 

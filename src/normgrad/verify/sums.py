@@ -16,6 +16,7 @@ from ..symbolic.notation import total
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, i, j
 from .conditions import NEEDED, TAKEN, Condition
+from .digits import is_variance
 from .places import LEAST, Places
 from .tables.dtypes import results
 from .tables.elementary import DIVISOR, NONNEGATIVE, POSITIVE
@@ -36,6 +37,8 @@ from .welford import Running, held
 
 SIZES = {"R": M, "C": N}
 WORDS = {"R": "row", "C": "column"}
+# in which a variance of float32 loses no digit of it
+EXACT_ENOUGH = frozenset({"float64"})
 
 
 class Sums:
@@ -45,6 +48,8 @@ class Sums:
         self.places, self.tiles = places, places.launch.column_tiles
         self.line = 0  # that is being read
         self.domain: dict[Condition, None] = {}
+        # the lines of variances that are differences of nearly equal numbers
+        self.cancelling: dict[int, None] = {}
         self.running = Running(self)
 
     def full(self, axis: str, cover) -> bool:
@@ -60,7 +65,10 @@ class Sums:
         except NotRead:
             named = [self.running.named(n, self.places.active) for n in (a, b)]
             value = self._operate(operator, *named)
-        return replace(value, dtype=results(a.dtype, b.dtype, operator))
+        dtype = results(a.dtype, b.dtype, operator)
+        if not dtype <= EXACT_ENOUGH and is_variance(operator, a.inside, b.inside):
+            self.cancelling[self.line] = None
+        return replace(value, dtype=dtype)
 
     def _operate(self, operator, a, b):
         function = {

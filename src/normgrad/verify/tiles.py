@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from operator import add, mul, sub
 
-from sympy import Expr, Indexed, Integer, Rational, S, expand, nan, sympify
+from sympy import Expr, Indexed, Integer, Rational, S, Sum, expand, nan, sympify
 
 from ..symbolic.signs import is_positive
 from .binding import PIDS, Launch
+from .digits import cancelling
 from .memory import Memory
 from .places import Places
 from .sums import Sums
@@ -76,8 +77,9 @@ class Tiles:
         # what the claim is for, as "HAS_BIAS=True"; what of it the binding does not say
         self.told: dict[str, None] = {}
         self.guessed: dict[str, None] = {}
-        # sums of less than float32, as "float16 (line 9)"
+        # sums of less than float32, as "float16 (line 9)"; statistics that a cast makes so
         self.narrow: dict[str, None] = {}
+        self.statistics: dict[str, None] = {}
         # arguments with tl.constexpr; constants of the module that the binding gives a value
         self.constexprs: set[str] = set()
         self.constants: set[str] = set()
@@ -136,10 +138,24 @@ class Tiles:
         if dtype <= NARROW:
             self.narrow[f"{spelled(dtype)} (line {line})"] = None
 
+    def keep_statistic(self, value: Number, names: frozenset) -> None:
+        """Keeps that a number of a whole row is rounded below float32, whatever the tensors' dtypes.
+
+        For `rstd.to(tl.float16)`. It leaves out what is rounded for each column, as y is.
+        """
+        of_a_row = value.place("C") is None and value.inside.has(Sum)
+        if of_a_row and names <= NARROW and not value.dtype <= NARROW:
+            line = self.memory.line
+            self.statistics[f"{spelled(names)} (line {line})"] = None
+
     @property
-    def sums_in_words(self) -> list[str]:
-        """What the claim says of sums below float32."""
-        return [f"with sums in {', '.join(self.narrow)}"] if self.narrow else []
+    def defects(self) -> list[str]:
+        """What the claim says of sums and statistics below float32, and of variances in one pass."""
+        kinds = {"sums": self.narrow, "a row's statistic": self.statistics}
+        words = [f"with {kind} in {', '.join(n)}" for kind, n in kinds.items() if n]
+        if self.sums.cancelling:
+            words.append(cancelling(self.sums.cancelling))
+        return words
 
     def attribute(self, value, name):
         """An attribute: of a library, or of a value."""

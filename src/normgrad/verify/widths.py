@@ -165,7 +165,7 @@ class Widths:
     def largest(self, e: Expr, more: Expr = S.Zero) -> Expr | None:
         """What a polynomial and more never exceed, without terms that are subtracted; None if that is not known."""
         e = self._bounded(e)
-        return None if e is None else Add(*_signed(e + more)[0])
+        return None if e is None else Add(*_signed(e + more.xreplace(self._tiles))[0])
 
     @staticmethod
     def _by_index(e, indices, moving):

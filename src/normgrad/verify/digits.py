@@ -1,0 +1,54 @@
+"""Where digits are lost: a variance as a difference of nearly equal numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sympy import Add, Expr, Indexed, S, Sum, expand
+
+
+def cancelling(lines: Iterable[int]) -> str:
+    """What the claim says of the lines with such a variance."""
+    where = ", ".join(f"line {line}" for line in dict.fromkeys(lines))
+    return f"with a variance as a difference of nearly equal numbers ({where})"
+
+
+def is_variance(operator: str, a: Expr, b: Expr) -> bool:
+    """Whether a sum or difference is a variance in one pass: a mean of squares less the square of the mean.
+
+    For `square / n - mean * mean`, whose digits cancel where a row is far from 0. It leaves out the squares of what a
+    mean, or a number near it, was taken off.
+    """
+    if operator not in ("Add", "Sub") or not (a.has(Sum) and b.has(Sum)):
+        return False
+    if operator == "Add":
+        return _cancels(a, -b) or _cancels(b, -a)
+    return _cancels(a, b) or _cancels(b, a)
+
+
+def _cancels(squares, square):
+    """Whether two numbers are c * N * sum(x**2) and c * sum(x)**2, beside what has no sum."""
+    (one, c), (other, d) = (
+        _multiple(squares.as_dummy(), 1),
+        _multiple(square.as_dummy(), 2),
+    )
+    if one is None or other is None:
+        return False
+    (r, *ends), (s, *others) = one.limits[0], other.limits[0]
+    x = other.function.xreplace({s: r})
+    entries = x.atoms(Indexed)
+    if not entries or x.has(Sum) or not all(entry.has(r) for entry in entries):
+        return False
+    return ends == others and expand(c * one.function - ends[1] * d * x**2) == 0
+
+
+def _multiple(e, power):
+    """(a sum, the number before its power) of an expression with one term that has a sum; else (None, 0)."""
+    terms = [term for term in Add.make_args(e) if term.has(Sum)]
+    sums = terms[0].atoms(Sum)
+    if len(terms) == 1 and len(sums) == 1:
+        (sum_,) = sums
+        factor = terms[0] / sum_**power
+        if len(sum_.limits) == 1 and not factor.has(Sum):
+            return sum_, factor
+    return None, S.Zero
