@@ -420,6 +420,8 @@ class Kernel(Walker):
         for name in names:
             if name not in self.tiles.constexprs:
                 local[name] = at_run_time(local[name])
+            elif isinstance(local[name], Index | Unbound):
+                local[name] = replace(local[name], dtype=frozenset({"int"}))
         for node in function.args.args:
             check_annotation(node, local[node.arg])
             if annotated(node) in ("int64", "i64"):

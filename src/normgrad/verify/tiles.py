@@ -18,6 +18,7 @@ from .tables.dtypes import (
     FLOATS,
     NARROW,
     PYTHON,
+    SHORT,
     WIDE,
     replaced,
     results,
@@ -335,7 +336,10 @@ class Tiles:
             raise NotRead(f"the operation {operator} of {kinds}")
         if operator != "Mult" and Mask in (type(a), type(b)):
             raise NotRead("a mask is used as a number")
-        return self.sums.operate(operator, self.number(a), self.number(b))
+        a, b = self.number(a), self.number(b)
+        if operator == "Mult" and a.dtype | b.dtype <= SHORT:
+            self.widths.keep_unknown(self.memory.line)
+        return self.sums.operate(operator, a, b)
 
     def use(self, value: Index) -> None:
         """Keeps what an integer needs where it is used."""

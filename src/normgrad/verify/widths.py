@@ -116,6 +116,13 @@ class Widths:
             self._keep(bounds, line)
             self._keep([self.largest(-e)], line)
 
+    def keep_unknown(self, line: int) -> None:
+        """Keeps that nothing is known of how large an integer of 32 bits is.
+
+        For a product of two counts. It stops `count * (n - count)`, which wraps from N = 92682 on.
+        """
+        self.bounds.setdefault((None,), line)
+
     def _keep(self, bounds, line):
         known = [bound for bound in bounds if bound is not None]
         if any(map(self._is_single, known)):

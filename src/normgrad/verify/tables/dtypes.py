@@ -28,6 +28,8 @@ LONG_INTEGERS = frozenset({"int64", "uint64"})
 COUNTED = frozenset({"int32"})
 # of an argument, as Triton makes a number of the text of one that is 1
 SIZES = frozenset({"int", "int32", "int64", "uint64"})
+# of a number that is counted, whose products may wrap
+SHORT = SIZES - LONG_INTEGERS
 # of a number of the text that float32 or int32 does not hold
 WIDE = frozenset({"float64", "int64", "uint32", "uint64"})
 # {a dtype: that of the largest of a tile}, {a dtype: that of the larger of two}
