@@ -239,6 +239,15 @@ def test_a_comment_reaches_no_option_of_verify(repository, command, option):
     assert not (folder / "made").exists()
 
 
+def test_a_long_comment_is_refused():
+    start = "# verify: rms_norm, outputs = "
+    for length in (4000, 6000):
+        text = f"{start}{'a' * length}\ndef f(x):\n    return x\n"
+        requests, errors, _ = requests_of(text)
+        assert len(requests) == (length < 5000) and len(errors) == (length > 5000)
+    assert "characters, needs at most 5000" in str(errors[0])
+
+
 PLACES = {
     "def f(x):\n    # verify: rms_norm\n    return x": 2,
     "# verify: rms_norm\n\ndef f(x):\n    return x": 1,
@@ -316,9 +325,11 @@ def test_a_repository_is_checked_by_its_comments(repository, command):
 
 
 def test_a_file_and_a_function_are_chosen(repository, command):
-    repository(right=RIGHT, wrong=WRONG)
+    folder = repository(right=RIGHT, wrong=WRONG)
     code, out, _ = command("right.py::rms_norm")
     assert code == 0 and heads(out) == {"rms_norm": PROVED}
+    absolute, out, _ = command(folder / "right.py")
+    assert absolute == 0 and out.startswith("right.py:9: kernel\n")
     code, out, _ = command("wrong.py", "--kernel", "kernel")
     assert code == 1 and heads(out) == {"kernel": "refuted"}
 
@@ -365,6 +376,7 @@ USAGE = {
     "none.py --norm rms_norm": "none.py",
     "right.py --write-baseline": "needs --baseline FILE",
     "right.py --baseline none.json": "--baseline: none.json",
+    "two.py --norm rms_norm": "kernel: got None, needs one of first, second",
     "plain.py": "definitions: got None, needs a norm",
     "plain": "got 1 files without a comment",
     "right.py --run": "unrecognized arguments: --run",
@@ -374,7 +386,13 @@ USAGE = {
 @pytest.mark.parametrize(("words", "message"), list(USAGE.items()))
 def test_what_is_typed_wrongly_is_bad_usage(repository, command, words, message):
     plain = "def norm(x):\n    return x\n"
-    repository(right=RIGHT, functions=FUNCTIONS, plain=plain, plain__file=plain)
+    bare = re.sub("# verify:.*\n#.*\n", "", KERNEL)
+    two = bare.replace("def kernel", "def first") + bare.replace(
+        "def kernel", "def second"
+    )
+    repository(
+        right=RIGHT, functions=FUNCTIONS, plain=plain, plain__file=plain, two=two
+    )
     code, out, err = command(*words.split())
     assert code == 2 and message in err, err
     assert heads(out) == {}
@@ -402,6 +420,7 @@ def test_what_is_no_python_is_said_where_it_may_have_comments(repository, comman
     folder = repository(right=RIGHT, broken=broken)
     (folder / ".hidden").mkdir()
     (folder / ".hidden" / "file.py").write_text(WRONG)
+    (folder / "folder.py").mkdir()
     code, out, err = command(".")
     assert (code, err) == (0, "") and heads(out) == {
         "kernel": PROVED,
