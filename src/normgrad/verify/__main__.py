@@ -170,17 +170,17 @@ def only_name(path: Path, grid: str | None) -> str:
     )
 
 
-def line_of(path: Path, request: Request, verdict: Verdict) -> int:
-    """The line that a verdict names, or that of the function, where it may be one of a file that is imported."""
-    if verdict.line is None:
-        return request.line
+def files_beside(path: Path) -> list[str]:
+    """The names of the files that a file imports, where they are found."""
+    names = {}
     imports = Source(text_of(path), path).imports
     for name, level in (pair for pairs in imports.values() for pair in pairs):
         module = name.strip(".")
         for part in (module, module.rpartition(".")[0]):
-            if file_of(path, part, level) is not None:
-                return request.line
-    return verdict.line
+            file = file_of(path, part, level)
+            if file is not None:
+                names[file.name] = None
+    return list(names)
 
 
 def checked(path: Path, request: Request) -> Result:
@@ -199,9 +199,21 @@ def checked(path: Path, request: Request) -> Result:
     except Exception as reason:  # an exit status of 1 would say that a kernel is wrong
         verdict = Verdict(NOT_READ, why=unfollowed(reason))
     seconds = round(time.perf_counter() - start, 2)
-    line = line_of(path, request, verdict)
-    against = request.against
-    return Result(shown(path), request.name, line, verdict, "", seconds, against)
+    line, note = verdict.line or request.line, ""
+    files = files_beside(path) if verdict.line else []
+    if files:
+        # a verdict's line is a number alone: of a kernel of another file it would stand beside another line of this one
+        line, names = request.line, ", ".join(files)
+        note = f"line {verdict.line} is one of {path.name}, or of {names}"
+    return Result(
+        shown(path),
+        request.name,
+        line,
+        verdict,
+        seconds=seconds,
+        against=request.against,
+        note=note,
+    )
 
 
 class Command:

@@ -24,7 +24,7 @@ class Result:
 
     Args:  path: as it is shown; name, line: of the function, or where the verdict says what is wrong
            verdict: None where there is none, and error says why; seconds: that it took; against: the definitions
-           is_known: whether a baseline lists it as not read
+           is_known: whether a baseline lists it as not read; note: what else is to be said of it
     """
 
     path: str
@@ -35,6 +35,7 @@ class Result:
     seconds: float = 0
     against: str = ""
     is_known: bool = False
+    note: str = ""
 
     @property
     def is_unread(self) -> bool:
@@ -54,6 +55,7 @@ class Result:
         others = {
             "seconds": self.seconds,
             "against": self.against,
+            "note": self.note,
             "known": self.is_known,
         }
         return self.verdict.data() | place | others
@@ -65,6 +67,8 @@ class Result:
         lines = [str(self.verdict), f"  checked against {self.against}"]
         if is_asked:
             lines.insert(0, f"{self.place}: {self.name}")
+        if self.note:
+            lines.append(f"  {self.note}")
         if self.is_known:
             lines.append("  the baseline lists it as not read")
         return "\n".join(lines)
@@ -77,7 +81,9 @@ class Result:
             return ""
         level = "error" if fails else "warning"
         words = str(replace(self.verdict, assumptions=()))
-        words += f"\nchecked against {self.against}"
+        words = "\n".join(
+            filter(None, [words, f"checked against {self.against}", self.note])
+        )
         title = f"{self.name}: {self.verdict.kind}"
         return annotation(level, words, self.path, self.line, title)
 
