@@ -9,7 +9,7 @@
   // {kind: [class, sign, title, what it says]}
   const KINDS = {
     "proved for every M and N": ["proved", "\u2713", "Proved for every M and N",
-      "M rows and N columns are symbols here, so this holds for all sizes and values, in exact numbers."],
+      "M rows and N columns are symbols here: it holds for all of them, in exact numbers, as the line above says and under what it rests on."],
     "proved if masked lanes hold 0": ["if", "\u2713", "Proved if masked lanes hold 0",
       "A masked load without other= counts as 0 in the proof. Triton leaves open what it gives; with other=0.0 nothing is open."],
     "not read": ["unread", "?", "Not read",
@@ -43,7 +43,7 @@
     const {examples, definitions} = window.normgradKernels;
     const why = obstacle();
     if (why) {
-      const words = `Python cannot run here: ${why}. The same check runs with python -m normgrad.verify.`;
+      const words = `Python cannot run here: ${why}. Where the package is installed, normgrad-verify gives the same verdicts.`;
       box.append(element("p", {class: "live-words"}, words));
       return;
     }

@@ -42,6 +42,8 @@ OTHERS = {
 }
 # the name of a form's line beside those of arguments
 GRID, RETURNS = "grid", "returns"
+# of the numbers of a table: as few as tell them apart
+DIGITS = (4, 7, 12)
 LINES = re.compile(r"\blines? (\d+(?:, \d+)*)")
 
 
@@ -223,17 +225,22 @@ def _table(replay):
     if replay is None:
         return []
     rows = {**replay["sizes"], **replay["inputs"]}
-    output = replay["output"]
-    rows[f"{output}, the program"] = replay["stored"]
-    rows[f"{output}, the definition"] = replay["defined"]
-    return [[name, _numbers(value)] for name, value in rows.items()]
+    table = [[name, _numbers(value)] for name, value in rows.items()]
+    output, sides = replay["output"], (replay["stored"], replay["defined"])
+    for digits in DIGITS:
+        stored, defined = [_numbers(side, digits) for side in sides]
+        if stored != defined:
+            break
+    table.append([f"{output}, the program", stored])
+    table.append([f"{output}, the definition", defined])
+    return table
 
 
-def _numbers(value):
+def _numbers(value, digits=6):
     if isinstance(value, list):
         between = "\n" if isinstance(value[0], list) else ", "
-        return between.join(map(_numbers, value))
-    return "no value" if value is None else f"{float(value):.6g}"
+        return between.join(_numbers(part, digits) for part in value)
+    return "no value" if value is None else f"{float(value):.{digits}g}"
 
 
 def _lines(shown):
