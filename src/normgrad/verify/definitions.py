@@ -75,12 +75,14 @@ class Norm:
     Args:  defs: the lines; outputs: {name: its head, such as dx[i, j]}
            largest: {m[i]: e} where m[i] is the largest of e over the columns j, and may be any number in defs
            needs: relations such as s[i] != 0, where what is bound as an expression has a value
+           arguments: of norm, where it made them
     """
 
     defs: Defs
     outputs: Mapping[str, Indexed]
     largest: Mapping[Indexed, Expr] = field(default_factory=dict)
     needs: tuple[Expr, ...] = ()
+    arguments: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self):
         check_fields(self)
@@ -107,7 +109,7 @@ class Norm:
             defs[head] = formula.xreplace(number)
         largest = {head: e.xreplace(number) for head, e in self.largest.items()}
         needs = tuple(relation.xreplace(number) for relation in self.needs)
-        return Norm(defs, self.outputs, largest, needs)
+        return Norm(defs, self.outputs, largest, needs, self.arguments)
 
     @property
     def tensors(self) -> dict[str, Expr]:
@@ -291,4 +293,5 @@ def norm(
     names = "y residual_out mean rstd"
     if placement != "clamp":
         names += " dx dresidual dw db dgate"
-    return Norm(defs, {name: entry(name) for name in names.split()})
+    outputs = {name: entry(name) for name in names.split()}
+    return Norm(defs, outputs, arguments=arguments)

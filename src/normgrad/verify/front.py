@@ -7,6 +7,7 @@ from typing import Any
 
 from . import api, loops, programs
 from .definitions import Norm
+from .instead import named
 from .verdict import Verdict
 
 
@@ -31,10 +32,17 @@ def verify(program: Any, *described: Any, **options: Any) -> Verdict:
     if kernel and "name" in options:
         got = f"name: got {options['name']!r}"
         raise ValueError(f"{got}, needs none beside a binding, as kernel= has")
-    if not kernel:
-        return programs.verify_function(program, *described, **options)
     launched = "grid" in options or len(described) > 2
-    if launched and "run" in options:
+    if not kernel:
+        read = programs.verify_function
+    elif launched:
+        read = api.verify
+    else:
+        read = loops.verify_loops
+    if read is api.verify and "run" in options:
         raise ValueError("run: a Triton kernel is read, and not run; leave it out")
-    read = api.verify if launched else loops.verify_loops
-    return read(program, *described, **options)
+    verdict = read(program, *described, **options)
+    for definitions in (*described, options.get("definitions")):
+        if isinstance(definitions, Norm):
+            return named(verdict, definitions)
+    return verdict

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, product
 from math import nan
@@ -199,6 +199,15 @@ class Case:
                 if at is not None and all(map(numbers.holds, self.relations)):
                     return self._replay(numbers, arrays, at)
         return None
+
+    def agrees(self, defs: Defs) -> bool:
+        """Whether both sides are the same in numbers by other definitions, which may be more than chance."""
+        case = replace(self, defs=defs)
+        numbers, _ = next(case._points())
+        sides = [
+            numbers.array(side, self.letters) for side in (self.stored, self.defined)
+        ]
+        return _difference(*sides, APART[-1]) is None
 
     @property
     def letters(self) -> dict[Symbol, Symbol]:

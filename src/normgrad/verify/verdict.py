@@ -308,6 +308,15 @@ def _claims(text):
     return (Claim(text),) if text else ()
 
 
+def eps_of(*stored: Expr) -> list[Expr]:
+    """The numbers in what a program stores that may be its eps; none where eps is there itself."""
+    stored = Tuple(*stored)
+    if stored.has(eps):
+        return []
+    numbers = sorted(n for n in stored.atoms(Rational) if 0 < n <= LARGEST_EPS)
+    return numbers[:EPS_TRIED]
+
+
 def at_its_eps(
     judge: Callable[[Any], Verdict], definitions: Any, arguments: Iterable
 ) -> Verdict:
@@ -324,12 +333,8 @@ def at_its_eps(
     if verdict or has_eps or not any(e.has(eps) for _, e in definitions.defs):
         return verdict
     verdicts = [verdict, *verdict.outputs.values()]
-    stored = Tuple(*[v.stored for v in verdicts if v.stored is not None])
-    if stored.has(eps):
-        return verdict
-    numbers = sorted(n for n in stored.atoms(Rational) if 0 < n <= LARGEST_EPS)
     others = []
-    for number in numbers[:EPS_TRIED]:
+    for number in eps_of(*[v.stored for v in verdicts if v.stored is not None]):
         other = judge(definitions.at_eps(number))
         setting = f"eps={float(number)}"
         claims = list(other.claims)

@@ -1,0 +1,67 @@
+"""What a refuted program computes instead, where that is what another norm has."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from sympy import evaluate
+
+from ..symbolic.patience import OutOfPatience
+from ..symbolic.symbols import N
+from .definitions import CHOICES, Norm, norm
+from .verdict import REFUTED, Verdict, compare, eps_of
+
+# {an argument of norm: what it may be}
+VALUES = {"center": (False, True), "weight_offset": (0, 1), **CHOICES}
+SECONDS = 2  # for each norm that is tried
+UNBIASED = "with N in place of N - 1 it is what is defined"
+
+
+def named(verdict: Verdict, definitions: Norm) -> Verdict:
+    """A refutation with the norm that the program computes, for each output.
+
+    Of eps outside of the root, or a mean that is not subtracted: the difference has many terms there, and one argument
+    of norm says which line is wrong.
+    """
+    if verdict.kind != REFUTED or not definitions.arguments:
+        return verdict
+    outputs, why = {}, verdict.why
+    for name, output in verdict.outputs.items():
+        outputs[name] = named(output, definitions)
+        if output.case is verdict.case:
+            why = outputs[name].why
+    if not outputs and verdict.case is not None and not why:
+        with evaluate(True):
+            why = _norm_of(verdict.case, definitions)
+    return replace(verdict, outputs=outputs, why=why)
+
+
+def _norm_of(case, definitions):
+    """The norm whose output is stored, in words; "" where none is found."""
+    if case.stored.has(N - 1):
+        biased = replace(case, stored=case.stored.xreplace({N - 1: N}))
+        if _is_stored(biased, definitions):
+            return UNBIASED
+    arguments, defaults = definitions.arguments, norm().arguments
+    for argument, values in VALUES.items():
+        for value in values:
+            if value == arguments[argument]:
+                continue
+            given = {**arguments, argument: value}
+            if _is_stored(case, norm(**given)):
+                texts = [f"{k}={v!r}" for k, v in given.items() if v != defaults[k]]
+                return f"it is {case.defined} of norm({', '.join(texts)})"
+    return ""
+
+
+def _is_stored(case, definitions):
+    """Whether a program stores what other definitions have, at its own eps."""
+    if case.defined not in definitions.outputs.values():
+        return False
+    others = [definitions.at_eps(number) for number in eps_of(case.stored)]
+    for defs in [other.defs for other in others] or [definitions.defs]:
+        with suppress(NotImplementedError, OutOfPatience, TypeError, ValueError):
+            if case.agrees(defs):
+                return bool(compare(case.stored, case.defined, defs, seconds=SECONDS))
+    return False
