@@ -195,7 +195,8 @@ def test_a_refuted_kernel_is_shown_by_its_terms_and_by_values():
 
 def test_what_is_taken_for_granted_is_printed():
     atomic = str(verdict(*KERNELS["atomic additions"])).partition("\n")[0]
-    assert atomic.endswith("dw = dw[j], if dw is 0 before the kernel runs")
+    width = "with M*s < 2^31 (line 13)"
+    assert atomic.endswith(f"dw = dw[j], {width}, if dw is 0 before the kernel runs")
     chunks = verdict(*KERNELS["chunks of rows"]).assumptions
     assert "programs_0 * K is at least the number of rows" in chunks
     load = "* tl.load(rstd"

@@ -1,0 +1,74 @@
+"""A variance as a difference of nearly equal numbers is named in the first line of a function's proof, and no other."""
+
+import pytest
+from launchers import ROWS
+
+from normgrad.verify import norm, verify
+
+NUMPY = """import numpy as np
+
+def layer_norm(x, weight, bias, eps):
+    mean = x.mean(-1, keepdims=True)
+    var = VARIANCE
+    return (x - mean) / np.sqrt(var + eps) * weight + bias
+"""
+TORCH = """import torch
+
+def layer_norm(x, weight, bias, eps):
+    z = x.CAST
+    mean = z.mean(-1, keepdim=True)
+    var = (z * z).mean(-1, keepdim=True) - mean * mean
+    return ((z - mean) * torch.rsqrt(var + eps) * weight + bias).to(x.dtype)
+"""
+WORDS = "with a variance as a difference of nearly equal numbers (line {})"
+
+
+def first_line(text):
+    """The first line of a function's verdict, which is a proof."""
+    layer = norm(center=True, bias=True)
+    verdict = verify(text, layer, outputs=("y",))
+    assert verdict, verdict
+    return str(verdict).split("\n")[0]
+
+
+@pytest.mark.parametrize(
+    "variance",
+    [
+        "(x * x).mean(-1, keepdims=True) - mean * mean",
+        "(x * x).mean(-1, keepdims=True) - mean**2",
+        "-(mean**2) + np.mean(x**2, -1, keepdims=True)",
+        "np.mean(np.square(x), -1, keepdims=True) - np.square(mean)",
+        "((x * x).sum(-1, keepdims=True) - x.sum(-1, keepdims=True) * mean) / x.shape[1]",
+        "np.mean((x - 3) ** 2, -1, keepdims=True) - np.mean(x - 3, -1, keepdims=True) ** 2",
+    ],
+)
+def test_a_variance_in_one_pass_is_named(variance):
+    line = first_line(NUMPY.replace("VARIANCE", variance))
+    assert line.endswith(WORDS.format(5))
+
+
+@pytest.mark.parametrize(
+    "variance",
+    [
+        "((x - mean) ** 2).mean(-1, keepdims=True)",
+        "x.var(-1, keepdims=True)",
+        "np.mean((x - mean) ** 2, -1, keepdims=True) - np.mean(x - mean, -1, keepdims=True) ** 2",
+        "np.mean(x * (x - mean), -1, keepdims=True)",
+    ],
+)
+def test_a_variance_in_two_passes_is_not(variance):
+    assert "nearly equal" not in first_line(NUMPY.replace("VARIANCE", variance))
+
+
+@pytest.mark.parametrize(
+    ("cast", "is_named"), [("float()", True), ("double()", False), ("half()", True)]
+)
+def test_a_variance_in_float64_of_any_tensor_loses_no_digit_of_it(cast, is_named):
+    line = first_line(TORCH.replace("CAST", cast))
+    assert (WORDS.format(6) in line) == is_named
+
+
+def test_a_launcher_has_the_digits_of_its_kernels():
+    text = ROWS.replace("tl.sum(x * x", "tl.sum((x * x).to(tl.float16)")
+    line = str(verify(text, norm())).split("\n")[0]
+    assert ", with sums in float16 (line 12), with M*x_row_stride < 2^31" in line
