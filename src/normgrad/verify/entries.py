@@ -47,7 +47,11 @@ def entries(text: str) -> tuple[Entry, ...]:
 
     Raises:  SyntaxError, with its line, for what is not Python
     """
-    tree = module_of(text)
+    return entries_of(module_of(text))
+
+
+def entries_of(tree: ast.Module) -> tuple[Entry, ...]:
+    """What the syntax tree of a text offers to be checked."""
     packages = _packages(tree)
     nodes = {node.name: node for node in definitions_of(tree) if not _looks_on(node)}
     kinds: dict[str, str] = {}

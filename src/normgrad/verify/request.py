@@ -37,7 +37,7 @@ from typing import Any
 
 from . import api, binding, programs
 from .definitions import NUMBERS, Norm, norm
-from .entries import FUNCTION, NUMBA, TRITON, Entry, definitions_of, entries
+from .entries import FUNCTION, NUMBA, TRITON, Entry, definitions_of, entries_of
 from .source import is_file, text_of
 from .text import module_of, tree_of, value_of
 from .verdict import NOT_READ, Verdict
@@ -291,9 +291,10 @@ def requests_of(text: str) -> tuple[list[Request], list[CommentError], list[Entr
 
     Raises:  SyntaxError for what is not Python
     """
-    found = {entry.name: entry for entry in entries(text)}
+    tree = module_of(text)
+    found = {entry.name: entry for entry in entries_of(tree)}
     below, counts = {}, Counter()
-    for node in definitions_of(module_of(text)):
+    for node in definitions_of(tree):
         below[min(part.lineno for part in (*node.decorator_list, node))] = node
         counts[node.name] += 1
     comments, beside = _comments(text)
@@ -329,6 +330,8 @@ def requests_of(text: str) -> tuple[list[Request], list[CommentError], list[Entr
 def _comments(text):
     """({line: its comment} where there is nothing else, the lines where a request stands beside code)."""
     comments, beside = {}, []
+    if not COMMENT.search(text):
+        return comments, beside
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type != tokenize.COMMENT:
             continue
