@@ -141,7 +141,9 @@ def note_stride(*values: Any) -> None:
     For `assert x.stride(1) == 1`. It stops `if x.stride(0) != N: return x`, as a tensor of one row may have any stride.
     """
     if any(isinstance(value, Stride) for value in values):
-        state().narrowed["M and N of at least 2, as it computes with strides"] = None
+        way = state().way
+        sizes = "B, T and N" if way and way.leading else "M and N"
+        state().narrowed[f"{sizes} of at least 2, as it computes with strides"] = None
 
 
 def number(e: Expr, kind: str) -> int | Scalar:

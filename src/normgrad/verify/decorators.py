@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from .source import Source, is_jit, root_of
-from .values import NotRead, uncompiled
+from .values import NotRead, Wrong, uncompiled
 
 AUTOTUNE = (
     *("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value"),
@@ -177,11 +177,10 @@ class Decorators:
             if not is_config or root_of(called) not in self.source.imports:
                 raise NotRead(f"autotune of {ast.unparse(config)}, which is no Config")
             given_there = self._arguments(config, CONFIG)
-            for word in ("num_warps", "num_stages"):
-                count = getattr(given_there.get(word), "value", 1)
-                power = type(count) is int and count > 0
-                if not power or word == "num_warps" and count & (count - 1):
-                    raise NotRead(f"a Config with {word}={count!r}")
+            if self.is_called and "kwargs" not in given_there:
+                raise Wrong("a TypeError: a Config without its first argument")
+            for word in ("num_warps", "num_stages", "num_ctas"):
+                _check_count(word, given_there.get(word), choices)
             values = given_there.get("kwargs", ast.Dict([], []))
             for name, value in self._pairs(values, "a Config of"):
                 for choice in choices.get(getattr(value, "id", ""), [value]):
@@ -198,9 +197,27 @@ class Decorators:
             values = generator.iter
             if isinstance(values, ast.Name) and values.id in self.source.constants:
                 values = self.source.constant(values.id)
-            if isinstance(values, ast.List | ast.Tuple):
-                choices[getattr(generator.target, "id", "")] = values.elts
+            lists = [values]
+            if isinstance(values, ast.IfExp):
+                lists = [values.body, values.orelse]
+            if all(isinstance(part, ast.List | ast.Tuple) for part in lists):
+                entries = [entry for part in lists for entry in part.elts]
+                choices[getattr(generator.target, "id", "")] = entries
         return choices
+
+
+def _check_count(word, node, choices):
+    """Refuses a Config whose number of warps, stages or blocks' groups is not in the text, or is none.
+
+    For `Config({}, num_warps=w) for w in (4, 8)`. It stops w = 3, which Triton refuses when it compiles.
+
+    Args:  node: the number, None for the default; choices: {name of a comprehension: its values}
+    """
+    for choice in choices.get(getattr(node, "id", ""), [node] * (node is not None)):
+        count = getattr(choice, "value", None)
+        is_one = type(count) is int and count > 0
+        if not is_one or word != "num_stages" and (count & (count - 1) or count > 32):
+            raise NotRead(f"a Config with {word}={ast.unparse(choice)}")
 
 
 def names_of(node: ast.expr | None, owner: str, kinds: type = str) -> tuple:

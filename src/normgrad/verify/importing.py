@@ -11,7 +11,10 @@ import math
 
 from .values import NotRead, Wrong
 
-NAMES = {*dir(builtins), "__file__", "__path__", "__annotations__", "__builtins__"}
+NAMES = {
+    *dir(builtins),
+    *("__file__", "__path__", "__cached__", "__annotations__", "__builtins__"),
+}
 VERSION = "3.7.1"
 # {a library: what it has}; of Triton in that version
 LIBRARIES = {
@@ -224,7 +227,8 @@ class _Importing(ast.NodeVisitor):
             for part in (generator.iter, generator.target, *generator.ifs):
                 self.visit(part)
         self.generic_visit(node)
-        self.bound = outside
+        assigned = [n.target for n in ast.walk(node) if isinstance(n, ast.NamedExpr)]
+        self.bound = outside | {target.id for target in assigned}
 
     visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
 

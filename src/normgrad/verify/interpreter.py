@@ -70,7 +70,7 @@ from .host import (
     may_change,
     only_speed,
 )
-from .importing import check_bound
+from .importing import NAMES, check_bound
 from .launch import Caller, JitKernel, Launched
 from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
@@ -259,28 +259,50 @@ class Instance:
 
 
 def local_names(body: Sequence[ast.AST], in_place: bool = True) -> set[str]:
-    """The names that statements bind, those of functions within them left out; in_place: whether += counts."""
+    """The names that statements bind, those of functions and of classes within them left out.
+
+    For every statement that binds a name. It stops `def f(a=(K := 2)): ...` beside K = 1, and all other places of :=.
+
+    Args:  in_place: whether += counts
+    """
     names, waiting = set(), list(body)
     while waiting:
         node = waiting.pop()
         match node:
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                names.add(node.name)
+                waiting += [*node.decorator_list, *parts_of_header(node)]
+                continue
+            case ast.ClassDef():
+                names.add(node.name)
+                waiting += [*node.decorator_list, *node.bases, *node.keywords]
+                continue
+            case ast.Lambda():
+                waiting.append(node.args)
+                continue
+            case ast.comprehension():
+                waiting += [node.iter, *node.ifs]
                 continue
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 names.add(name)
-            case ast.ExceptHandler(name=str(name)):
+            case (
+                ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+                | ast.MatchMapping(rest=str(name))
+            ):
                 names.add(name)
-                waiting += ast.iter_child_nodes(node)
-                continue
             case ast.alias():
                 names.add((node.asname or node.name).partition(".")[0])
-            case ast.ListComp() | ast.GeneratorExp():
-                continue
             case ast.AugAssign() if not in_place:
                 continue
         waiting += ast.iter_child_nodes(node)
     return names
+
+
+def parts_of_header(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
+    """What Python evaluates of a function where it is made, besides its decorators."""
+    return [node.args, *[node.returns] * (node.returns is not None)]
 
 
 def annotations_of(node: ast.FunctionDef) -> list[ast.expr]:
@@ -354,7 +376,7 @@ class Globals(Scope):
             raise NotRead(f"{name} of line {value.line}: {value.why}")
         if isinstance(value, dict) and self.source and is_only_read(name, self.source):
             return dict(value)
-        if name in self.names:
+        if name in self.names or name in self.local:
             return self.reader.constant(name, super().load(name))
         return builtin(name)
 
@@ -427,7 +449,7 @@ def _of_host(name):
         return Quiet()
     if name in PLAIN_TYPES:
         return Named(name)
-    if not hasattr(builtins, name):
+    if name not in NAMES:
         raise Wrong(f"a NameError: {name} has no value")
     raise NotRead(f"the name {name}")
 
@@ -502,6 +524,8 @@ class Reader(Walker):
         """Begin a trace."""
         self.used: dict[str, Expr] = {}
         self.depth, self.phase, self.asked = 0, FORWARD, False
+        # the call whose value nobody uses
+        self.statement: ast.expr | None = None
 
     # what stands around the program
 
@@ -758,7 +782,7 @@ class Reader(Walker):
         imports = [isinstance(line, ast.Import | ast.ImportFrom) for line in node.body]
         if not (state().way and self.phase == MODULE and all(imports)):
             raise NotRead("the statement try")
-        self.execute(node.body, scope)
+        self.execute([*node.body, *node.orelse, *node.finalbody], scope)
         for handler in node.handlers:
             if handler.name in scope.names:
                 raise NotRead(f"{handler.name}, which an except may take away")
@@ -938,6 +962,7 @@ class Reader(Walker):
     def read_Expr(self, node, scope):
         """A call, or a docstring; the __init__ of torch.nn.Module lets a layer have parameters."""
         if not is_super_init(node.value):
+            self.statement = node.value
             return super().read_Expr(node, scope)
         layers = [
             value for value in scope.names.values() if isinstance(value, Instance)
@@ -1313,6 +1338,9 @@ class Reader(Walker):
     def value_Call(self, node, scope):
         """The value of a call."""
         target = self.evaluate(node.func, scope)
+        if isinstance(target, Launched) and node is not self.statement:
+            # the compiled kernel on a GPU, None in the interpreter
+            raise NotRead("what a launch returns is used")
         match node:
             case ast.Call(args=[ast.GeneratorExp() as values], keywords=[]) if (
                 isinstance(target, Known)

@@ -29,6 +29,7 @@ from .arrays import (
     is_integer,
     is_number,
     kind_of,
+    note_stride,
     plain,
     state,
 )
@@ -63,6 +64,15 @@ COMPILED = {
     *("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion"),
     *("launch_cooperative_grid", "launch_pdl"),
 }
+# what it takes besides, and what changes no argument of the kernel, but how or for what it is compiled
+OTHERS = {
+    *("debug", "sanitize_overflow", "arch", "ptx_version", "ptx_options"),
+    *("extern_libs", "warp_size", "ir_override", "enable_reflect_ftz"),
+    *("instrumentation_mode", "backend_name", "waves_per_eu", "kpack"),
+    "matrix_instr_nonkdim",
+}
+# what autotune hands in besides the numbers of its configurations
+TUNED = ("num_warps", "num_stages", "num_ctas")
 WARPS = (1, 2, 4, 8, 16, 32)
 MOST_LANES = 2**20
 TILES = re.compile(r"\b(arange|zeros|full|make_block_ptr)$")
@@ -158,6 +168,8 @@ class Caller:
             words = f"{', '.join(missing)} powers of 2 from {decorators.unseen}"
             state().narrowed[words] = None
         elif missing:
+            if decorators.tuners and missing[0] in TUNED:
+                raise NotRead(f"{missing[0]}, which autotune hands in")
             raise unlaunched(f"{kernel.name} needs a value for {missing[0]}")
         grid = self._grid(target, values)
         self._read(kernel, names, values, grid)
@@ -170,8 +182,11 @@ class Caller:
         if is_integer(grid):
             raise unlaunched(f"a grid that is {plain(grid)}; it needs a tuple")
         counts = list(grid) if isinstance(grid, tuple | list) else [grid]
-        if not 1 <= len(counts) <= 3:
-            raise unlaunched(f"a grid of {len(counts)} axes")
+        if not counts:
+            raise unlaunched("a grid of 0 axes")
+        if len(counts) > 3:  # a GPU leaves them out, the interpreter refuses them
+            raise NotRead(f"a grid of {len(counts)} axes")
+        note_stride(*counts)
         for count in counts:
             if isinstance(count, tuple | list | Array | str):
                 name = type(count).__name__
@@ -292,10 +307,13 @@ def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
             raise unlaunched(f"{name} is given {key} twice")
         if key in names:
             values[key] = value
+        elif key in OTHERS:
+            raise NotRead(f"a launch with {key}, which is not read")
         elif key not in COMPILED:
             raise unlaunched(f"{name} has no argument {key}")
         elif key == "num_warps":
             _check_warps(value)
+    _check_tuners(name, {*values, *options}, decorators)
     for setting in decorators.settings:
         if setting.tuned and setting.name not in names:
             words = f"autotune sets {setting.name}, which is no argument of {name}"
@@ -307,6 +325,25 @@ def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
         if setting.name in values:
             raise NotRead(f"{name} is given {setting.name}, which heuristics set")
     return values
+
+
+def _check_tuners(name, given, decorators):
+    """Refuses a launch that hands in what autotune hands in, too.
+
+    For a kernel that autotune runs. It stops `num_warps=8` at its launch, which is a TypeError: every configuration has
+    a number of warps, of stages and of blocks' groups, those without one, too.
+    """
+    if not decorators.tuners:
+        return
+    twice = [key for key in TUNED if key in given]
+    words = f"{name} is given {', '.join(twice)}, which autotune hands in"
+    if len(decorators.tuners) > 1:
+        words = f"{name} has two autotunes, which both hand in {TUNED[0]}"
+    elif "maxnreg" in given and not twice:
+        raise NotRead(f"{name} is given maxnreg, which autotune may hand in")
+    elif not twice:
+        return
+    raise NotRead(words) if decorators.unseen else unlaunched(words)
 
 
 def _check_warps(value):
@@ -652,6 +689,7 @@ class _Binding:
                     )
             else:
                 state().words.append(words)
+        note_stride(*[self.values[key] for key in self.kinds])
         results = {}
         for key, stored in reading.stored.items():
             results[key] = self._result(key, stored)

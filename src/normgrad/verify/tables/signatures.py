@@ -13,7 +13,7 @@ from functools import partial
 from inspect import Parameter, Signature
 from typing import Any
 
-from ..arrays import Array, NotRead, Scalar, Wrong, floats, state
+from ..arrays import Array, NotRead, Scalar, Wrong, floats, note_stride, state
 from ..syntax import defaults_of, signature_of
 
 # other names of torch's parameters, in functions whose first one is `input`
@@ -59,14 +59,17 @@ TYPES: dict[Any, tuple] = {
     "bool": (bool, "a bool"),
     "list": (tuple | list, "a tuple or list"),
     "device": (Device | None, "the device of an argument"),
+    "gpu": (Device | None, "the device of an argument"),
 }
 
 
 def converted(parameter: Parameter, value: Any) -> Any:
     """An argument as what the header asks for."""
     kind = parameter.annotation
-    if kind == "device" and isinstance(value, str) and state().way:
-        if value.partition(":")[0] != "cuda":
+    is_number_of_gpu = kind == "gpu" and type(value) is int and value == 0
+    is_name = kind in ("device", "gpu") and isinstance(value, str)
+    if state().way and (is_name or is_number_of_gpu):
+        if not is_number_of_gpu and value.partition(":")[0] != "cuda":
             raise NotRead(f"{parameter.name}: got {value}, needs that of an argument")
         state().words.append(f"the arguments are on the device {value}")
         value = Device()
@@ -98,6 +101,7 @@ class Known:
         for value in (*args, *options.values()):
             if isinstance(value, Array) and self.library not in ("math", value.library):
                 raise NotRead(f"{self.name} of an array of {value.library}")
+            note_stride(*value if isinstance(value, tuple | list) else (value,))
         reasons = []
         for header, run in self.overloads:
             aliases = ALIASES if "input" in header.parameters else {}

@@ -228,6 +228,12 @@ def laid_out(a):
     return result
 
 
+def on_gpu(device):
+    """torch.cuda.set_device."""
+    if device is None:
+        raise NotRead("set_device(None), which torch refuses")
+
+
 def nothing(*values):
     """What changes no value."""
 
@@ -376,11 +382,11 @@ HOST = table(
     "torch",
     {
         "nn.Parameter(data: floats, requires_grad: bool = True)": parameter,
-        "cuda.get_device_properties(device=None)": properties,
+        "cuda.get_device_properties(device: gpu = None)": properties,
         "cuda.current_device()": Device,
         "device(type, index=None, /)": on_device,
-        "cuda.synchronize(device=None)": nothing,
-        "cuda.set_device(device)": nothing,
+        "cuda.synchronize(device: gpu = None)": nothing,
+        "cuda.set_device(device: gpu)": on_gpu,
         "cuda.is_available()": lambda: True,
     },
 )
@@ -392,6 +398,9 @@ HOST_METHODS = table(
         "numel(self)": lambda a: number(prod(a.shape, start=S.One), "int"),
         "element_size(self)": element_size,
         "is_contiguous(self)": is_contiguous,
+        "new_empty new_zeros(self, *, dtype=None)": wrong(
+            "a tensor without a size, which torch refuses"
+        ),
         "new_empty(self, *size: sizes, dtype=None)": partial(new_like, None),
         "new_zeros(self, *size: sizes, dtype=None)": partial(new_like, S.Zero),
         "zero_(self)": lambda a: written_over(a, S.Zero),
