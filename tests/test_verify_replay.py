@@ -10,11 +10,12 @@ from replays import point_of, replays
 from tables import claims, parts
 from test_verify_array_claims import LINES, NORMS, cases, of_loops
 from verify_kernels import HEAD, KERNELS
+from verify_triton import edited_base
 
 from normgrad import LAYER_NORM, RMS_NORM, numpy_ref
 from normgrad.verify import COLUMNS, WHOLE, Out, norm, verify
 from normgrad.verify.binding import resolved
-from normgrad.verify.verdict import REFUTED, WRONG, beside_run
+from normgrad.verify.verdict import NOT_READ, PROVED, REFUTED, WRONG, beside_run
 
 FORWARD = """
 import numpy as np
@@ -250,6 +251,20 @@ def test_what_depends_on_a_block_fails_at_one(name, old, new, sizes):
 def name_of_worst(verdict):
     """The first output that has numbers, all of which NumPy gives, too."""
     return replays(verdict)[0][0]
+
+
+@pytest.mark.parametrize(
+    ("row_of_zeros", "kind"),
+    [("a * r * g + 1", REFUTED), ("2 * a * r * g", NOT_READ), ("a * r * g", PROVED)],
+)
+def test_a_refutation_by_a_row_of_zeros_is_one_in_numbers(row_of_zeros, kind):
+    condition = "tl.sum(a * a) == 0"
+    edit = "a * r * g, mask", f"tl.where({condition}, {row_of_zeros}, 2.0), mask"
+    verdict = verify(*edited_base("forward", [edit], {}), zero=True)
+    assert verdict.kind == kind
+    for _, _, replay in replays(verdict):
+        assert not np.any(replay.inputs["x"])
+        assert np.all(np.array(replay.stored) == 1) and not np.any(replay.defined)
 
 
 def test_what_is_not_refuted_has_no_numbers():

@@ -143,6 +143,13 @@ def concluded(
             if verdict.case:
                 relations = [part.relation for part in decisive]
                 verdict.case.relations = [*relations, *definitions.needs]
+            taken = [part for part in decisive if part.kind == TAKEN]
+            if taken and not verdict.replay():
+                # a row of zeros, say, for which the two sides may be equal
+                why = "it is refuted, and nowhere is seen to differ where"
+                why = f"{why} {taken[0].text(definitions.defs)}"
+                results[name] = verdict.unread(why)
+                continue
             # a comparison of equal values decides neither way, so that nothing is refuted by it either
             decisive = [part for part in decisive if part.kind == COMPARED]
         elif verdict.kind not in (PROVED, IF_ZERO):

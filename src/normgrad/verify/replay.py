@@ -15,11 +15,13 @@ from math import nan
 from typing import Any
 
 from sympy import (
+    Eq,
     Expr,
     Float,
     IndexedBase,
     Max,
     Rational,
+    S,
     Symbol,
     Tuple,
     evaluate,
@@ -278,6 +280,9 @@ class Numbers(Explicit):
         super().__init__(case.defs, sizes)
         self.largest = {name_of(head): (head, e) for head, e in case.largest.items()}
         self.known, self.signs, self.inputs = known, signs, {}
+        # what is taken for 0 is, where the inputs in it are
+        taken = [case.defs.unfold(e.lhs) for e in case.relations if isinstance(e, Eq)]
+        self.zeros = {str(base) for base in Tuple(*taken).atoms(IndexedBase)}
 
     @property
     def scalars(self) -> dict[str, float]:
@@ -335,5 +340,7 @@ class Numbers(Explicit):
             draw = random.Random(str(symbol))
             value = Rational(draw.randint(1, 8) * draw.choice(self.signs), 2)
             value = abs(value) if symbol.is_nonnegative else value
+            if symbol.name.partition("[")[0] in self.zeros:
+                value = S.Zero
             self.inputs[symbol] = self.known.get(symbol, value)
         return self.inputs[symbol]
