@@ -191,7 +191,10 @@ class Memory:
                 if not past or apart:
                     raise NotRead(words)
                 if mixed and not self.launch.called:
-                    past_end = f"; at {place.end} = 3, {end} = 2 it leaves out {name} 2"
+                    (other,) = {M, N} - {place.end}
+                    past_end = (
+                        f"; at {place.end} = 3, {other} = 2 it leaves out {name} 2"
+                    )
                 raise Wrong(f"{words}{past_end}")
             axes.add(place.axis)
         return axes
