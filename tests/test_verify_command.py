@@ -542,6 +542,7 @@ def test_a_baseline_lets_known_refusals_pass_and_nothing_else(repository, comman
     assert json.loads((folder / "known.json").read_text()) == [row]
     code, out, _ = command(".", *known)
     assert code == 0 and "the baseline lists it as not read" in out
+    assert "is read now" not in out
     code, out, _ = command(".", *known, "--format", "github")
     assert code == 0 and annotations(out)[0][:2] == ("warning", "pack/unread.py")
     code, out, _ = command(".", *known, "--json")
