@@ -65,6 +65,15 @@ def test_nothing_is_checked_of_a_bare_kernel_before_its_form_is_confirmed():
     assert dict(answer["form"])["w_ptr"] == 'T("bias")'
 
 
+def test_a_comment_above_a_kernel_fills_its_form_in():
+    (example,) = [one for one in EXAMPLES if "without" in one["title"]]
+    comment = '# verify: x_ptr = T("x"), n_cols = N, grid = row tiles; rms_norm\n'
+    text = example["text"].replace("@triton.jit", comment + "@triton.jit")
+    form = dict(asked(text)["form"])
+    assert form["grid"] == "row tiles" and form["x_ptr"] == 'T("x")'
+    assert form["w_ptr"] == ""
+
+
 # {a text: what is said}
 SENTENCES = {
     "": "The box is empty",

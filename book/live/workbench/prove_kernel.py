@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from ast import literal_eval
 
 from sympy import Add, evaluate
 
@@ -13,7 +12,7 @@ from normgrad.verify import norm, proposal, verify
 from normgrad.verify.entries import NUMBA, TRITON, entries
 from normgrad.verify.kernel import parameters
 from normgrad.verify.programs import parameters_of
-from normgrad.verify.request import axes_of, parsed, written
+from normgrad.verify.request import argument_of, axes_of, parsed, requests_of, written
 from normgrad.verify.source import source_of
 from normgrad.verify.values import NotRead, unfollowed
 from normgrad.verify.verdict import NOT_READ, Verdict, refused
@@ -135,7 +134,7 @@ def _of_kernel(text, name, defined, filled):
 def _of_function(text, name, defined, filled):
     """The verdict on a function or a class by what its arguments and results are."""
     outputs = filled.pop(RETURNS, None)
-    inputs = {key: _plain(words) for key, words in filled.items()}
+    inputs = {key: argument_of(key, words) for key, words in filled.items()}
     if outputs is not None:
         inputs["outputs"] = re.findall(r"\w+", outputs)
     return verify(text, defined, name=name, seconds=SECONDS, **inputs)
@@ -170,17 +169,8 @@ def _definitions(kind, definition, flags, reference):
     return norm(**NORMS[definition][-1] | flags)
 
 
-def _plain(words):
-    """A number or a flag that was typed, else the text, which verify reads."""
-    try:
-        value = literal_eval(words)
-    except (SyntaxError, ValueError):
-        return words
-    return value if isinstance(value, bool | int | float | None) else words
-
-
 def _form(text, entry, fields):
-    """The lines of a form, [name, what stands there]; of a kernel as its names propose, of a function empty."""
+    """The lines of a form, [name, what stands there]; of a kernel as it is proposed, of a function empty."""
     try:
         if entry.kind == TRITON:
             source, kernel = source_of(text, entry.name)
@@ -191,6 +181,11 @@ def _form(text, entry, fields):
                 for name in names
             }
             lines |= {GRID: ", ".join(map(str, grid))}
+            # what a comment above the kernel says goes before what names propose
+            for request in requests_of(text)[0]:
+                if request.name == entry.name:
+                    lines = dict.fromkeys(names, "") | {GRID: request.grid or ""}
+                    lines |= request.bound
         else:
             names, _, is_class, _ = parameters_of(text, entry.name)
             lines = dict.fromkeys(names, "")
