@@ -42,7 +42,8 @@ def held(name):
 class Box:
     """The box, and what a reader does with it."""
 
-    def __init__(self, page):
+    def __init__(self, reader, address):
+        self.reader, page = reader, reader.open(address)
         self.page = page
         page.set_default_timeout(PATIENCE)
         self.field = page.locator(".cell-text textarea")
@@ -66,7 +67,7 @@ def box(read):
         pytest.skip(f"no Pyodide on this site: {missing}")
 
     def open_(width=1280, height=900, scheme="light", address=PAGE):
-        return Box(read(width, height, scheme).open(address))
+        return Box(read(width, height, scheme), address)
 
     return open_
 
@@ -151,6 +152,17 @@ def test_what_is_no_program_is_answered_in_a_sentence(box):
     assert "Proved" in opened.check(long + text).inner_text()
     drawn = "\u2588\u0001\ufffd" * 400
     assert "This is not Python" in opened.check(drawn).inner_text()
+
+
+def test_a_text_that_ends_python_is_answered_and_the_next_one_is_read(box):
+    opened = box()
+    opened.check(f"def deep(x):\n    y = {'-' * 5000}x\n    return y\n")
+    assert "nested too deeply" in opened.status.inner_text()
+    # Pyodide writes to the console what has ended it
+    assert "Maximum call stack" in "".join(opened.reader.messages)
+    opened.reader.messages.clear()
+    opened.press("RMSNorm")
+    assert opened.page.locator(".prove-found .prove-proved").count() == 1
 
 
 def test_a_check_is_stopped_by_the_reader_and_by_the_clock(box):

@@ -91,6 +91,7 @@ def read(
            True}; reference: the text of a forward, for the definition "reference"; fields: {a line of the form: what
            stands in it}; confirmed: whether the reader has seen and confirmed the form of a bare kernel
     """
+    text = text.removeprefix("\ufeff")  # the mark at the beginning of some files
     if not text.strip():
         return {"error": "The box is empty: paste a kernel or a function."}
     if len(text) > LONGEST:

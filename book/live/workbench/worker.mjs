@@ -64,7 +64,8 @@ self.onmessage = async ({data: {id, ask: what, given}}) => {
     self.postMessage({id, answer});
   } catch (error) {
     // after anything but an error of Python's own, Python does not go on
-    const broken = !(error instanceof (await started).ffi.PythonError);
-    self.postMessage({id, broken, failed: String(error.message ?? error).trim().split("\n").pop()});
+    const words = String(error.message ?? error).trim().split("\n").pop();
+    if (error.constructor.name === "PythonError") self.postMessage({id, failed: words});
+    else self.postMessage({id, broken: true, failed: `Python stopped, as it does where a text is nested too deeply (${words}).`});
   }
 };
