@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from itertools import product
 from types import SimpleNamespace
 
+import launchers
 import numpy as np
 from sympy import S, evaluate, expand, lambdify, symbols
 from verify_kernels import HEAD
 
-from normgrad.verify import COLUMNS, ROWS, WHOLE, M, N, Out, T
+from normgrad.verify import COLUMNS, ROWS, WHOLE, M, N, Out, T, norm, verify
 from normgrad.verify.binding import PIDS, PROGRAMS, Launch, letter
 from normgrad.verify.kernel import Kernel
 from normgrad.verify.places import FLOOR, Places
@@ -281,3 +282,45 @@ def moves(m, n, rows, block, heads, programs, stride):
         turns = range(-(-n // block)), range(-(-(m - other) // programs))
         for lanes in product(range(rows), range(block), *turns):
             yield pid, other, *lanes
+
+
+MOVED = """
+@triton.jit
+def kernel(x, y, m, n, s, B: tl.constexpr):
+    pid = tl.program_id(0).to(tl.int64)
+    programs = tl.num_programs(0)
+    cols = tl.arange(0, B)
+    at = x + pid * s + cols
+    for row in range(pid, m, programs):
+        a = tl.load(at, mask=cols < n, other=0.0)
+        tl.store(y + row * s + cols, a, mask=cols < n)
+        at += programs * s
+"""
+
+
+def test_the_step_of_a_pointer_is_an_integer_of_its_own():
+    binding = {"x": T("x", stride="s"), "y": Out("y", stride="s"), "m": M, "n": N}
+    for text, bounds in (
+        (MOVED, {PROGRAMS[0] * letter("s"): 13}),
+        (MOVED.replace("programs * s", "programs.to(tl.int64) * s"), {}),
+    ):
+        source, name = source_of(HEAD + text)
+        reader = Kernel(source, Launch({**binding, "B": WHOLE}, ("programs",)))
+        with evaluate(True):
+            reader.read(name)
+        assert not reader.tiles.memory.faults
+        assert list(reader.tiles.widths.conditions()) == list(bounds)
+
+
+def test_every_way_of_a_launcher_has_its_widths():
+    kernel, host = launchers.ROWS.split("\n\n\ndef ")
+    other = (
+        kernel[kernel.index("@") :].replace("kernel", "wide").replace("* n +", "* n")
+    )
+    other = other.replace("tl.program_id(0)", "tl.program_id(0).to(tl.int64)")
+    other = other.replace("row * n cols", "row * n + cols")
+    host = host.replace(
+        "    kernel[(M,)]", "    f = wide if N < 9 else kernel\n    f[(M,)]"
+    )
+    verdict = verify(f"{kernel}\n\n\n{other}\n\n\ndef {host}", norm())
+    assert verdict and "M*x_row_stride < 2^31 (line 11)" in str(verdict).split("\n")[0]

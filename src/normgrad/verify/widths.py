@@ -75,8 +75,11 @@ class Widths:
         self.places, self.bits = places, bits
         # {what has to be below 2^31, one of several bounds: the line}; None for a bound that is not known
         self.bounds: dict[tuple[Expr | None, ...], int] = {}
+        # {a rest of a division: its largest}, {a loop's bounds: the number of its last turn}
         self._rests: dict[Symbol, Expr] = {}
-        arguments = places.launch.arguments
+        self._turns: dict[tuple, Expr] = {}
+        launch = places.launch
+        arguments = launch.arguments
         self._single = {e for e in arguments.values() if isinstance(e, Expr)}
         blocks = [places.row_block, places.column_block, *PROGRAMS]
         self._small = {block for block in blocks if block is not None}
@@ -88,6 +91,14 @@ class Widths:
         ):
             if block is not None:
                 self._tiles[tiles] = CEILING(size, block)
+        # {a program's number, or a lane: its largest}
+        self._fixed = {}
+        for axis in range(len(launch.grid)):
+            number, most = launch.number(axis), launch.programs(axis) - 1
+            if number.is_Symbol:
+                self._fixed[number] = most.xreplace(self._tiles)
+        for axis, lane in LANES.items():
+            self._fixed[lane] = (places.lanes[axis] or S.One) - 1
 
     # what is kept
 
@@ -171,6 +182,7 @@ class Widths:
 
     def largest(self, e: Expr, more: Expr = S.Zero) -> Expr | None:
         """What a polynomial and more never exceed, without terms that are subtracted; None if that is not known."""
+        self._rests.clear()
         e = self._bounded(e)
         return None if e is None else Add(*_signed(e + more.xreplace(self._tiles))[0])
 
@@ -188,23 +200,26 @@ class Widths:
                 e = expand(e - factor * index)
         return most, e
 
-    def _most(self) -> dict[Symbol, Expr]:
-        """{a symbol that moves in a program or from one to the next: its largest}, those of inner loops last."""
-        launch, most = self.places.launch, {}
-        for axis in range(len(launch.grid)):
-            if launch.number(axis).is_Symbol:
-                most[launch.number(axis)] = launch.programs(axis) - 1
-        for axis, lanes in LANES.items():
-            most[lanes] = (self.places.lanes[axis] or S.One) - 1
-        most |= self._rests
-        for turn, (low, high, step) in self.places.loops.items():
+    def _most(self, symbol: Symbol) -> Expr:
+        """The largest of what moves in a program, or from one to the next."""
+        if symbol in self._fixed:
+            return self._fixed[symbol]
+        if symbol in self._rests:
+            return self._rests[symbol]
+        bounds = self.places.loops[symbol]
+        if bounds not in self._turns:
+            low, high, step = bounds
             if step.is_negative:
                 low, high, step = high, low, -step
-            most[turn] = self.places.turns(low, high, step) - 1
-        return most
+            turns = self.places.turns(low, high, step).xreplace(self._tiles)
+            self._turns[bounds] = turns - 1
+        return self._turns[bounds]
 
     def _moving(self, e):
-        return [symbol for symbol in self._most() if e.has(symbol)]
+        """The symbols in an expression that move, those of inner loops last."""
+        symbols = e.free_symbols
+        moving = [*self._fixed, *self._rests, *self.places.loops]
+        return [symbol for symbol in moving if symbol in symbols]
 
     def _bounded(self, e):
         """The largest of a polynomial in what moves; None where that is not known."""
@@ -217,9 +232,8 @@ class Widths:
             if not moving:
                 return e if all(s.is_positive for s in e.free_symbols) else None
             symbol = moving[-1]
-            most = self._most()[symbol].xreplace(self._tiles)
             positive, others = _signed(e)
-            largest = Add(*positive).xreplace({symbol: most})
+            largest = Add(*positive).xreplace({symbol: self._most(symbol)})
             e = expand(largest + Add(*others).xreplace({symbol: S.Zero}))
 
     def _without_quotients(self, e):
