@@ -42,10 +42,11 @@ def test_reading_a_text_needs_sympy_alone():
     text = "def f(x, weight, eps):\n    y = weight * x\n    return y\n"
     code = BLOCK.format(blocked=("numpy", "torch", "triton", "numba")) + (
         "from normgrad.verify import norm, verify\n"
-        f"print(verify({text!r}, norm()).kind)\n"
+        f"verdict = verify({text!r}, norm())\n"
+        "print(verdict.kind, verdict.replay())\n"
     )
     done = _run(code)
-    assert done.stdout.strip() == "refuted", done.stderr
+    assert done.stdout.startswith("refuted y[0, 0] is "), done.stderr
 
 
 def test_without_sympy_it_is_named():

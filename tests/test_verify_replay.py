@@ -7,14 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from replays import point_of, replays
+from sympy import Gt, Rational
 from tables import claims, parts
 from test_verify_array_claims import LINES, NORMS, cases, of_loops
 from verify_kernels import HEAD, KERNELS
 from verify_triton import edited_base
 
 from normgrad import LAYER_NORM, RMS_NORM, numpy_ref
-from normgrad.verify import COLUMNS, WHOLE, Out, norm, verify
+from normgrad.verify import COLUMNS, WHOLE, N, Out, eps, norm, verify
 from normgrad.verify.binding import resolved
+from normgrad.verify.definitions import at
 from normgrad.verify.verdict import NOT_READ, PROVED, REFUTED, WRONG, beside_run
 
 FORWARD = """
@@ -286,6 +288,19 @@ def test_numbers_are_of_inputs_for_which_the_program_has_a_value():
     verdict = verify(text, norm(), ["y"])
     ((_, _, replay),) = replays(verdict)
     assert np.isfinite(replay.stored).all()
+
+
+def test_numbers_meet_what_the_program_needs_and_are_of_its_sizes():
+    (output,) = verify(FORWARD, norm(), ["y"]).outputs.values()
+    assert np.any(np.array(output.replay().inputs["x"]) < 0)
+    above = replace(output.case, relations=[Gt(at.x, 0)]).replay
+    assert np.all(np.array(above.inputs["x"]) > 0)
+    assert replace(output.case, relations=[Gt(-at.x - 100, 0)]).replay is None
+    wide = replace(output.case, fits=lambda sizes: sizes[N] == 5).replay
+    assert wide.sizes == {"M": 2, "N": 5} and len(wide.stored[0]) == 5
+    assert replace(output.case, fits=lambda sizes: sizes[N] > 5).replay is None
+    known = replace(output.case, given={eps: Rational(1, 4)}).replay
+    assert known.inputs["eps"] == 0.25
 
 
 def test_a_run_that_gives_what_is_defined_stops_an_accusation():

@@ -229,7 +229,7 @@ class Case:
         for own in drawn:
             yield Numbers(self, own, {eps: LARGE} | self.given), APART[-1]
         values = self.at.values
-        if self.sized:
+        if self.sized or self.fits and not self.fits(sizes):
             return
         short = {s: round(value, 2) or value for s, value in values.items()}
         for known in (short | self.given, values | self.given, values):
