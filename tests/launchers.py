@@ -117,6 +117,62 @@ class RMSNorm(torch.autograd.Function):
         )
         return dx, partial.sum(0), None
 """
+FORWARD, _, REST = FUNCTION.partition("@triton.jit\ndef backward_kernel")
+# partial sums of dw under the locks of Triton's tutorial, which a second kernel adds up
+LOCKS = f"""{FORWARD}@triton.jit
+def backward_kernel(
+    DY, X, W, R, DX, P, Lock, stride, n, G: tl.constexpr, B: tl.constexpr
+):
+    row = tl.program_id(0)
+    group = row % G
+    Lock += group
+    Count = Lock + G
+    cols = tl.arange(0, B)
+    mask = cols < n
+    P += group * n + cols
+    w = tl.load(W + cols, mask=mask, other=0.0)
+    x = tl.load(X + row * stride + cols, mask=mask, other=0.0)
+    dy = tl.load(DY + row * n + cols, mask=mask, other=0.0)
+    rstd = tl.load(R + row)
+    x_hat = x * rstd
+    c1 = tl.sum(x_hat * dy * w, axis=0) / n
+    tl.store(DX + row * n + cols, rstd * (dy * w - x_hat * c1), mask=mask)
+    dw = (dy * x_hat).to(tl.float32)
+    while tl.atomic_cas(Lock, 0, 1) == 1:
+        pass
+    count = tl.load(Count)
+    if count == 0:
+        tl.atomic_xchg(Count, 1)
+    else:
+        dw += tl.load(P, mask=mask)
+    tl.store(P, dw, mask=mask)
+    tl.debug_barrier()
+    tl.atomic_xchg(Lock, 0)
+
+
+@triton.jit
+def sum_kernel(P, DW, m, n, BR: tl.constexpr, BC: tl.constexpr):
+    cols = tl.program_id(0) * BC + tl.arange(0, BC)
+    dw = tl.zeros((BR, BC), dtype=tl.float32)
+    for start in range(0, m, BR):
+        rows = start + tl.arange(0, BR)
+        mask = (rows < m)[:, None] & (cols < n)[None, :]
+        dw += tl.load(P + rows[:, None] * n + cols[None, :], mask=mask, other=0.0)
+    tl.store(DW + cols, tl.sum(dw, axis=0), mask=cols < n)
+
+
+class{REST.partition("class")[2].partition("        P = 2")[0]}        G = 2
+        dy = dy.contiguous()
+        dx = torch.empty((M, N), dtype=x.dtype, device=x.device)
+        locks = torch.zeros(2 * G, dtype=torch.int32, device=x.device)
+        partial = torch.zeros((G, N), dtype=torch.float32, device=x.device)
+        dw = torch.empty((N,), dtype=torch.float32, device=x.device)
+        backward_kernel[(M,)](
+            dy, x, weight, rstd, dx, partial, locks, x.stride(0), N, G=G, B=ctx.B
+        )
+        sum_kernel[(triton.cdiv(N, 8),)](partial, dw, min(G, M), N, BR=4, BC=8)
+        return dx, dw, None
+"""
 LAYER = f"""{ROWS}
 
 class RMSNorm(torch.nn.Module):
@@ -128,12 +184,19 @@ class RMSNorm(torch.nn.Module):
     def forward(self, x):
         return rms_norm(x, self.weight, self.eps)
 """
-BASES = {"ROWS": ROWS, "TILES": TILES, "FUNCTION": FUNCTION, "LAYER": LAYER}
+BASES = {
+    "ROWS": ROWS,
+    "TILES": TILES,
+    "FUNCTION": FUNCTION,
+    "LOCKS": LOCKS,
+    "LAYER": LAYER,
+}
 # what verify is told of a base
 TOLD = {
     "ROWS": dict(outputs=("y",), name="rms_norm"),
     "TILES": dict(outputs=("y",)),
     "FUNCTION": {},
+    "LOCKS": {},
     "LAYER": dict(outputs=("y",), dim="N"),
 }
 NORM = norm()

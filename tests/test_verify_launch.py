@@ -38,7 +38,7 @@ def is_right(base, module, M, N, apart, axes):
     if axes == 3:
         given = given.view(1, M, N)
     try:
-        if base == "FUNCTION":
+        if base in ("FUNCTION", "LOCKS"):
             given.requires_grad_()
             weight.requires_grad_()
             result = module.RMSNorm.apply(given, weight, eps)

@@ -62,7 +62,8 @@ Of a function that launches kernels 2 to 11 hold, and:
 12. Strides and sizes are what the call hands in; columns and vectors lie side by side. A tensor of three axes is taken
     as (B, T, N) with M = B T where the function refuses two. A block, or a number of programs, is any: a proof holds
     for all. Too few programs, a block that is no power of 2, and columns past one block are wrong in itself.
-    Where a launcher writes in place, the first line says over which arguments it may write.
+    Where a launcher writes in place, the first line says over which arguments it may write. The lock of Triton's
+    tutorial is read as it stands in locks.py; where no barrier stands before it is given back, the first line says so.
 13. A statement of the module that is not read leaves its names unread; other files of a package, and what the libraries
     import, change nothing that is read. Imports in a `try` succeed. Tensors are on a GPU of NVIDIA's.
 

@@ -207,6 +207,8 @@ class Memory:
         self.scalar = False
         # from row to row, None where rows follow each other; whether each program holds the sum of its own rows
         self.row_stride, self.partial = None, False
+        # whether the rows of partial sums hold nothing of which no program has a row
+        self.is_short = False
         # whether its entries are known to follow each other row by row; whether it is made without a device
         self.is_ordered, self.is_on_cpu = not state().is_turned, False
         # the memories that may be this one, and whether one of them was written since
@@ -775,6 +777,8 @@ def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     """The sum over axes; keep leaves them with one entry."""
     sizes = {a.letter(axis): a.shape[axis] for axis in axes}
     shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]
+    if a.memory.is_short:
+        raise NotRead("a sum over rows that may not be written, where there are fewer")
     if a.memory.partial and [a.axes[axis] for axis in axes] == [0]:
         rest = [size for axis, size in enumerate(shape) if axis not in axes]
         return like(a, shape if keep else rest, a.memory.e)

@@ -155,6 +155,13 @@ class Zeros(Out):
 
 
 @dataclass(frozen=True)
+class Lock:
+    """A pointer to locks that nobody holds, and behind them to counts of 0; size: how many there are of each."""
+
+    size: Expr
+
+
+@dataclass(frozen=True)
 class Same:
     """A pointer to the memory of another argument; name: of that argument."""
 
@@ -296,6 +303,8 @@ class Launch:
              helpers: {"function(a, b)": what it returns, as text}, taken for granted
              zero: whether what the kernel compares with 0 is 0
              called: whether the binding is a call that was read, and has every argument
+             groups: {argument: (how many rows it has, to which programs add whose number is the same modulo that,
+             whether it has the arguments' dtype)}
     Raises:  ValueError for what is none of these, and for two blocks of one kind; TypeError for another type
     """
 
@@ -304,6 +313,7 @@ class Launch:
     helpers: Mapping[str, str] = field(default_factory=dict)
     zero: bool = False
     called: bool = False
+    groups: Mapping[str, tuple] = field(default_factory=dict)
 
     def __post_init__(self):
         check_fields(self)

@@ -13,7 +13,7 @@ from functools import reduce
 from sympy import Expr, S, Symbol, expand, nan
 
 from ..symbolic.symbols import N
-from .binding import COLUMNS, PIDS, ROWS, WHOLE, InOut, Launch, T, letter
+from .binding import COLUMNS, PIDS, ROWS, WHOLE, InOut, Launch, Lock, T, letter
 from .decorators import (
     Decorators,
     compared_argument,
@@ -23,6 +23,8 @@ from .decorators import (
     variable_arguments,
 )
 from .language import Language
+from .locks import lock_of
+from .memory import group_of
 from .names import UNSEEN, Function, Given, Names, Unbound, at_run_time
 from .source import Source, is_jit
 from .sums import has_marker, marker_of
@@ -34,7 +36,7 @@ from .syntax import (
     has_marks,
     positional,
 )
-from .tables.dtypes import ANY, LONG_INTEGERS, results, spelled
+from .tables.dtypes import ANY, FLOATS, LONG_INTEGERS, results, spelled
 from .tiles import Tiles
 from .values import (
     LANES,
@@ -95,6 +97,9 @@ class Kernel(Walker):
         # the names in the function that is read which Triton knows while it compiles
         self.fixed: set[str] = set()
         self.callers, self.inner = (), 0
+        # the statements after the one that is being read, and how many of them are read with it
+        self.following: list[ast.stmt] = []
+        self.skipped = 0
 
     @property
     def line(self) -> int:
@@ -600,9 +605,14 @@ class Kernel(Walker):
 
     def execute(self, body, names):
         """Read statements one after the other, and what follows a branch that returns."""
+        rest = 0
         for position, node in enumerate(body, start=1):
+            if position <= rest:
+                continue
+            self.following = body[position:]
             try:
                 super().execute([node], names)
+                rest, self.skipped = position + self.skipped, 0
             except Returned as result:
                 if isinstance(node, ast.If):
                     self._compile(body[position:], names, *result.args)
@@ -629,6 +639,53 @@ class Kernel(Walker):
                 raise
         if another is not None and not is_kept(value, another):
             raise NotRead("a return of another kind of value than a return before it")
+
+    def _locked(self, node, local):
+        """The lock of Triton's tutorial, under which a program adds to a row of partial sums.
+
+        For dw in two kernels. It stops a lock that is given back too early, or is not that of the row.
+        """
+        block = lock_of([node, *self.following])
+        inside = self.inner or self.tiles.places.active or self.tiles.memory.guards
+        # where several programs have one row, the first one that finds a count of 0 has not stored for all of them
+        if block is None or inside or len(self.launch.grid) > 1:
+            raise NotRead("the statement while, other than a lock around an addition")
+        paths = {called: self.evaluate(called, local) for called in block.functions}
+        for called, value in paths.items():
+            name = ast.unparse(called).rpartition(".")[2]
+            if value != Qualified(f"triton.language.{name}"):
+                raise NotRead(f"{ast.unparse(called)} is not Triton's")
+        lock, count = (self.evaluate(e, local) for e in (block.lock, block.count))
+        bound = self.launch.arguments.get(getattr(lock, "name", ""))
+        if not isinstance(bound, Lock) or count != self.tiles.operate(
+            "Add", lock, Index(bound.size)
+        ):
+            raise NotRead("a count that does not belong to its lock")
+        if lock.offset.e != group_of(PIDS[0], bound.size):
+            raise NotRead("a lock that is not the program's number modulo the locks")
+        for address, mask, name in block.sums:
+            value, pointer = local[name], self.evaluate(address, local)
+            self._check_lock(pointer, value, bound.size)
+            mask = Mask(frozenset()) if mask is None else self.evaluate(mask, local)
+            self.tiles.memory.add_under_lock(pointer, value, mask)
+            self.tiles.rests_on[pointer.name] = len(self.tiles.sums.domain)
+        if not block.is_fenced:
+            words = "stores that are done before a lock is given back without a barrier"
+            self.tiles.told[f"{words} (line {node.lineno})"] = None
+        for name in block.names:
+            local.pop(name, None)
+        self.skipped = block.length - 1
+
+    def _check_lock(self, pointer, value, size):
+        """Refuses a sum that the two ways of a branch make of another dtype, and a row under another lock."""
+        if not isinstance(pointer, Pointer) or not isinstance(value, Number):
+            raise NotRead("what is added under a lock is no tile of numbers")
+        rows, has_own_dtype = self.launch.groups.get(pointer.name, (None, False))
+        if rows != size:
+            raise NotRead(f"{pointer.name} has other rows than there are locks")
+        is_own = value.dtype == FLOATS and has_own_dtype
+        if not (is_own or value.dtype == {"float32"}):
+            raise NotRead("a sum under a lock that may be of another dtype")
 
     def read_Break(self, node, local):
         """A jump out of a loop, which Triton compiles nowhere."""
@@ -682,7 +739,9 @@ class Kernel(Walker):
         return bounds
 
     def read_While(self, node, local):
-        """`while counter < end:` whose last line is `counter += step`, as a loop over a range."""
+        """`while counter < end:` whose last line is `counter += step`, as a loop over a range; or a lock."""
+        if isinstance(node.body[0], ast.Pass):
+            return self._locked(node, local)
         match node:
             case ast.While(
                 test=ast.Compare(left=ast.Name(counter), ops=[ast.Lt()]),

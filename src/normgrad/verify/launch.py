@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from sympy import Expr, Ne, S, evaluate, expand, nan
+from sympy import Expr, Min, Ne, S, Sum, evaluate, expand, nan
 
+from ..symbolic.notation import tensor
 from ..symbolic.symbols import M, N, eps, i, j
 from .arrays import (
     AXES,
+    UNNAMED,
     Array,
     DType,
     Scalar,
@@ -46,6 +48,7 @@ from .binding import (
     WHOLE,
     InOut,
     Launch,
+    Lock,
     Out,
     Same,
     Zeros,
@@ -57,7 +60,7 @@ from .places import CEILING, FLOOR, LEAST
 from .sizes import ceiling, in_words, is_power_of_2, rounded
 from .source import Source
 from .tables.signatures import Address, Fields
-from .values import NotRead, Unknown, Wrong
+from .values import NotRead, Unknown, Unsupported, Wrong
 
 # what Triton takes beside the kernel's own arguments
 COMPILED = {
@@ -77,6 +80,8 @@ WARPS = (1, 2, 4, 8, 16, 32)
 MOST_LANES = 2**20
 TILES = re.compile(r"\b(arange|zeros|full|make_block_ptr)$")
 POWERS = "N a power of 2"
+# what a kernel rests on besides its arguments
+SAID = re.compile(" other than 1| before a lock is given back ")
 ZERO_BEFORE = " is 0 before the kernel runs"
 LETTERS = {
     (M, N): "i, j",
@@ -282,6 +287,12 @@ class Caller:
                 reasons.append(reason)
                 continue
             return launch.keep(reading)
+        arrays = [value for value in values.values() if isinstance(value, Array)]
+        if any(value.memory.partial for value in arrays):
+            # its M is the number of partial sums
+            unread = NotRead(f"{kernel.name} of partial sums: {reasons[0]}")
+            unread.line = reasons[0].line
+            raise unread
         accusations = [reason for reason in reasons if isinstance(reason, Wrong)]
         if not accusations:
             given = kernel, names, values, grid
@@ -294,6 +305,15 @@ class Caller:
             unread.line = reason.line
             raise unread
         raise [*accusations, *reasons][0]
+
+
+def _is_lock(value) -> bool:
+    """Whether a tensor is of locks and their counts: zeros of int32, of which there are twice as many as locks."""
+    if not isinstance(value, Array) or value.memory.kind != "int":
+        return False
+    shape = value.memory.shape
+    is_whole = value.shape == shape and len(shape) == 1 and not value.turns
+    return is_whole and value.memory.e == 0 and shape[0].is_even is True
 
 
 def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
@@ -465,11 +485,43 @@ class _Binding:
             if isinstance(value, Stride) and value.e == N and state().way.apart:
                 name = f"row_stride_{len(self.strides)}"
                 self.strides.setdefault(id(value.memory), letter(name))
+        self.locks = [a.memory.shape[0] / 2 for a in values.values() if _is_lock(a)]
+        self.groups = {}
+        self.parts = [
+            value.memory
+            for value in values.values()
+            if isinstance(value, Array) and value.memory.partial
+        ]
+        if self.parts:
+            self._exchange_rows(values)
         arguments = {}
         for key in names:
             if key in values:
                 arguments[key] = self._argument(key, values[key])
-        self.launch = Launch(arguments, tuple(self.grid), called=True)
+        self.launch = Launch(
+            arguments, tuple(self.grid), called=True, groups=self.groups
+        )
+
+    def _exchange_rows(self, values):
+        """Takes the rows of partial sums for M, in a kernel that adds them up and is handed nothing else with M rows.
+
+        For the second kernel of dw. It stops one that adds up rows which no program may have written.
+        """
+        rows = self.parts[0].shape[0]
+        fewer = Min(rows, M)
+        sizes = {plain(v) for v in values.values() if is_number(v)}
+        if any(part.shape != self.parts[0].shape for part in self.parts):
+            raise NotRead("partial sums of several shapes")
+        size = fewer if fewer in sizes else rows
+        if size == rows and any(part.is_short for part in self.parts):
+            raise NotRead("rows of partial sums that may not be written are added up")
+        others = [*(sizes - {size}), *[c for c in self.counts if c != size]]
+        arrays = [value.memory for value in values.values() if isinstance(value, Array)]
+        others += [e for a in arrays if a not in self.parts for e in a.shape]
+        if any(e.has(M) for e in others) or any(e == M for e in others):
+            raise NotRead("a kernel that adds up partial sums and takes rows besides")
+        self.exchange.insert(0, (size, M))
+        self.rows = size
 
     def _tiles(self, *kinds):
         """How many tiles there are of a block of these kinds."""
@@ -527,6 +579,8 @@ class _Binding:
                 and e == N
             ):
                 return self.strides[id(value.memory)]
+            if self.parts and e == self.rows:
+                return M
             for before, after in self.exchange:
                 if not e.is_number:
                     e = e.xreplace({before: after})
@@ -548,6 +602,9 @@ class _Binding:
             raise NotRead(
                 f"{key} is made after a transposition, whose layout it may have"
             )
+        if _is_lock(value):
+            self.tensors[key] = value
+            return Lock(memory.shape[0] / 2)
         if value.turns or value.library != "torch" or memory.kind != "float":
             raise NotRead(f"{key}: a part of an array is handed to a kernel")
         index = self._index(key, memory)
@@ -562,11 +619,16 @@ class _Binding:
         if memory.e == 0 and not memory.argument:
             return Zeros(key, index, stride)
         if memory.partial:
-            raise NotRead(f"{key}: partial sums are handed to another kernel")
+            entry = tensor(f"partial_{key}", M, N)[i, j]
+            return InOut(entry, "i, j", stride, then=key)
         return InOut(self._of_rows(memory), index, stride, then=key)
 
     def _index(self, key, memory):
         sizes = tuple(size for size in memory.shape if size != 1)
+        if memory.partial and sizes[1:] == (N,):
+            return "i, j"
+        if sizes[1:] == (N,) and sizes[0] in self.locks:
+            return self._group(key, memory)
         if sizes in LETTERS:
             return LETTERS[sizes]
         for axis, kind in enumerate(self.grid):
@@ -574,6 +636,16 @@ class _Binding:
                 if sizes[0] == self.counts[axis] and sizes[1:] in ((), (N,)):
                     return "p, j" if sizes[1:] else "p"
         raise NotRead(f"{key} of the shape {memory.shape} is handed to a kernel")
+
+    def _group(self, key, memory):
+        """A row for all programs whose number is the same modulo the number of locks."""
+        if memory.dtype == UNNAMED:
+            state().dtypes.add("asked for")
+            raise NotRead("which dtype partial sums have")
+        if memory.dtype == "float64":
+            raise Unsupported("partial sums of float64 under a lock")
+        self.groups[key] = memory.shape[0], memory.dtype == state().dtype
+        return "p, j"
 
     @staticmethod
     def _letters(memory):
@@ -613,7 +685,7 @@ class _Binding:
             e = getattr(bound, "name", bound)
             e = e.as_dummy() if isinstance(e, Expr) else e
             parts.append((name, type(bound), e, getattr(bound, "stride", None)))
-        name = id(self.kernel.source), self.kernel.name
+        name = id(self.kernel.source), self.kernel.name, str(self.groups)
         return name, tuple(parts), self.launch.grid, tuple(self.blocks.items())
 
     def _read(self, fill):
@@ -644,7 +716,7 @@ class _Binding:
         if tiles.largest:
             raise NotRead("the largest of a row in a kernel that is launched")
         self._check_blocks(tiles)
-        narrowed = [text for text in tiles.told if " other than 1" in text]
+        narrowed = [text for text in tiles.told if SAID.search(text)]
         return Reading(
             stored,
             tiles.sums.conditions(),
@@ -699,11 +771,18 @@ class _Binding:
             whole = Array(memory, memory.shape, range(len(memory.shape)))
             whole.write(e.xreplace(self._letters(memory)))
             memory.partial = "p" in self.launch.arguments[key].letters
+            bound = self.launch.arguments[key]
+            memory.is_short = key in self.groups and not isinstance(bound, Zeros)
+        for value in self.tensors.values():
+            # what it holds is not known from now on
+            value.memory.is_lost |= value.memory.kind == "int"
         state().needed += reading.conditions
         state().filled |= reading.filled
         state().narrowed.update(dict.fromkeys(reading.narrowed))
         state().numbers += reading.numbers
         own = self._back | dict(zip(PROGRAMS, self.counts, strict=False))
+        if self.parts:
+            own[M] = self.rows
         for bound, line in reading.widths.items():
             bound = None if bound is None else expand(bound.xreplace(own))
             state().widths.append((bound, line))
@@ -723,9 +802,25 @@ class _Binding:
             if value.memory is not memory and value.memory in memory.group:
                 raise NotRead(f"{key} may be what the kernel writes")
 
+    def _added_up(self, key, e):
+        """What is stored, with the sum over the rows of partial sums as what all programs have added to them."""
+        if not self.parts:
+            return e
+        for name, value in self.tensors.items():
+            if not value.memory.partial:
+                continue
+            entry = tensor(f"partial_{name}", M, N)
+            for part in e.atoms(Sum):
+                row = part.variables[0]
+                if part.function == entry[row, j] and part.limits == ((row, 1, M),):
+                    e = e.xreplace({part: self._of_rows(value.memory)})
+            if name == key or e.has(entry):
+                raise NotRead(f"{key}: partial sums are used otherwise than added up")
+        return e
+
     def _result(self, key, stored):
         """What is stored with the launch's own numbers put in for blocks and counts."""
-        e = stored.xreplace(self._back)
+        e = self._added_up(key, stored.xreplace(self._back))
         if e.has(FLOOR, CEILING, LEAST, ROW_TILES, COLUMN_TILES):
             raise NotRead(
                 f"{key}: what is stored depends on the rounding of a quotient"

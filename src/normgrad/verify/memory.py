@@ -9,7 +9,7 @@ from sympy import Expr, IndexedBase, S, Symbol, expand, nan, sympify
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor, total
 from ..symbolic.symbols import M, N, i, j
-from .binding import AXES, COLUMN_TILES, PIDS, Launch, Out, T
+from .binding import AXES, COLUMN_TILES, PIDS, Launch, Lock, Out, T
 from .definitions import LETTERS
 from .places import FLOOR, LEAST, Places, least
 from .tables.dtypes import FLOATS
@@ -28,6 +28,8 @@ from .welford import held
 from .widths import Widths
 
 SIZE = {"R": M, "C": N}
+# how a store is atomic that a lock guards
+LOCKED = "locked"
 HERE = {"i": i, "j": j}
 
 
@@ -42,6 +44,11 @@ def entry_of(name: str | Expr, indices: list[tuple[Expr, Expr]]) -> Expr:
     if isinstance(name, str):
         held = tensor(name, *[size for size, _ in indices])
     return held[tuple(index for _, index in indices)] if indices else held
+
+
+def group_of(pid: Symbol, size: Expr) -> Expr:
+    """A program's number modulo a size."""
+    return expand(pid - size * FLOOR(pid, size))
 
 
 def split(offset: Expr, stride: Expr) -> tuple[Expr, Expr]:
@@ -97,6 +104,8 @@ class Memory:
         For tensors with strides of their own. It stops an address by another tensor's stride, and one between entries.
         """
         bound = self.launch.arguments[pointer.name]
+        if isinstance(bound, Lock):
+            raise NotRead(f"{pointer.name}, a lock that is used otherwise")
         letters, stride = bound.letters, self.launch.stride
         has_rows, has_columns = letters[:1] in (("i",), ("p",)), "j" in letters
         no_rows = bound.stride is not None and not has_rows
@@ -123,7 +132,8 @@ class Memory:
             raise NotRead(f"{words} [{', '.join(letters)}] with its strides")
         index = {"i": ("R", row), "p": ("P", row), "j": ("C", column)}
         try:
-            places = {name: self._place(*index[name]) for name in letters}
+            group = self.launch.groups.get(pointer.name)
+            places = {name: self._place(*index[name], group) for name in letters}
         except NotRead as reason:
             words = (
                 f"its address is {pointer.offset.e}, and its row stride {row_stride}"
@@ -132,17 +142,22 @@ class Memory:
         sizes = {"i": M, "j": N}
         if row in PIDS:
             sizes["p"] = self.launch.programs(PIDS.index(row))
+        if group is not None:
+            sizes["p"] = group[0]
         indices = [(index[name][1], sizes[name]) for name in letters]
         self.widths.use_address(pointer.parts, indices)
         return bound, places
 
-    def _place(self, axis, index):
-        """The place of an index; "P" is that of a row of partial sums, which is the program's own.
+    def _place(self, axis, index, group=None):
+        """The place of an index; "P" is that of a row of partial sums, which is the program's own, or its group's.
 
         For dw in two kernels. It stops programs that write over each other's row.
         """
         if axis != "P":
             return self.places.at(axis, index)
+        if group is not None:
+            numbers = {group_of(pid, group[0]): pid for pid in PIDS}
+            index = numbers.get(index, group[0])
         axis = PIDS.index(index) if index in PIDS else None
         if axis is None or self.launch.grid[axis] not in AXES:
             raise NotRead(f"row {index} is not a program's own")
@@ -274,6 +289,15 @@ class Memory:
 
     # stores
 
+    def add_under_lock(self, pointer: Pointer, value: Number, mask: Mask):
+        """Keeps what all programs of a group add to one row, one after the other, of which the first one stores it.
+
+        For dw of Triton's tutorial. It stops a row that other programs may use under another lock.
+        """
+        if pointer.name not in self.launch.groups:
+            raise NotRead(f"{pointer.name}: what is added to under a lock")
+        self._store(pointer, value, mask, LOCKED)
+
     def store(self, pointer: Pointer, value: Number, mask: Mask, atomic: bool):
         """Keeps what a store leaves in memory; what is wrong with it is kept, too, and the reading goes on."""
         try:
@@ -348,15 +372,18 @@ class Memory:
             inside = total(M, lambda r: value.inside.xreplace({place.symbol: r}))
             value = replace(value, parts=(inside, *value.parts[1:]))
             share = place.pids
+        if name in self.launch.groups and atomic is not LOCKED:
+            raise NotRead(f"{name}: several programs write to one row without a lock")
         pids = {letter: p.pids for letter, p in by_letter.items()}
         own = pids.get("p", frozenset())
         if atomic:
             axes = self.launch.axes - share - pids.get("j", frozenset())
             if axes:
                 raise Wrong(f"{name}: programs along axis {min(axes)} add, too")
-            if own:
+            if own and atomic is not LOCKED:
                 raise NotRead(f"{name}: a program adds to a row of its own")
-            self.assumed[f"{name} is 0 before the kernel runs"] = None
+            if not own:
+                self.assumed[f"{name} is 0 before the kernel runs"] = None
         elif share - own:
             raise Wrong(f"{name}: each program stores a sum over its own rows there")
         elif own - share:

@@ -18,6 +18,7 @@ from .binding import (
     ROWS,
     TAKEN,
     WHOLE,
+    Lock,
     Same,
     T,
     letter,
@@ -106,7 +107,7 @@ class Names:
         bound = self.launch.arguments[name]
         if isinstance(bound, Same):
             name = bound.name
-        if isinstance(bound, T | Same):
+        if isinstance(bound, T | Same | Lock):
             return Pointer(name, Index(S.Zero))
         if bound is FLOAT:
             return Dtype(FLOATS)

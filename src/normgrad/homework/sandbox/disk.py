@@ -24,8 +24,8 @@ OFFERED = (
     "normgrad.verify",
     *(f"normgrad.verify.{name}" for name in (
         "api array_values arrays binding conditions confront decorators definitions difference digits entries "
-        "front functions genuine host importing instead interpreter kernel language launch loops memory names "
-        "over_rows places point programs python_source replay sizes source sums syntax tables tables.dtypes "
+        "front functions genuine host importing instead interpreter kernel language launch locks loops memory "
+        "names over_rows places point programs python_source replay sizes source sums syntax tables tables.dtypes "
         "tables.elementary tables.libraries tables.numpy tables.python tables.signatures tables.torch "
         "tables.triton text tiles values verdict welford widths".split()
     )),

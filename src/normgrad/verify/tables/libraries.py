@@ -9,6 +9,7 @@ from .numpy import METHODS as NUMPY_METHODS
 from .numpy import NUMPY
 from .python import HOST as MATH_HOST
 from .python import LOGGING, MATH
+from .signatures import Integers
 from .torch import CASTS, TORCH
 from .torch import HOST as TORCH_HOST
 from .torch import METHODS as TORCH_METHODS
@@ -24,6 +25,7 @@ TABLES["logging"] = {}
 METHODS = {"numpy": NUMPY_METHODS, "torch": TORCH_METHODS}
 # of functions that launch kernels alone: {path: what it leads to}
 HOST: dict[str, Any] = {f"math.{name}": value for name, value in MATH_HOST.items()}
+HOST |= {"torch.int32": Integers()}
 HOST |= {f"logging.{name}": value for name, value in LOGGING.items()}
 HOST |= {f"torch.{name}": value for name, value in TORCH_HOST.items()}
 # {path: what it leads to}

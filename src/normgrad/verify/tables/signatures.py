@@ -24,6 +24,10 @@ class Device:
     """Where tensors are; all of a program's are on one device."""
 
 
+class Integers:
+    """A dtype of integers, which locks have."""
+
+
 class Address:
     """Where a tensor's memory begins, as an integer, of which a kernel makes no pointer."""
 

@@ -18,6 +18,7 @@ from ..arrays import (
     Split,
     Stride,
     arithmetic,
+    array,
     average,
     axis_of,
     by_rows,
@@ -66,7 +67,7 @@ from .numpy import (
     transposed,
     unsqueezed,
 )
-from .signatures import Address, Device, Fields, Trained, each, table, wrong
+from .signatures import Address, Device, Fields, Integers, Trained, each, table, wrong
 
 
 def addcmul(a, tensor1, tensor2, value):
@@ -215,7 +216,12 @@ def on_device(kind, number):
 
 def made(e, sizes, dtype, device):
     """torch.empty, zeros and ones; without a device it is on the CPU."""
-    result = filled("torch", e, sizes, dtype)
+    if isinstance(dtype, Integers):
+        if e != 0:
+            raise NotRead("a tensor of integers other than zeros")
+        result = array(sizes_of(sizes), e, "torch", UNNAMED, kind="int")
+    else:
+        result = filled("torch", e, sizes, dtype)
     by_rows(result).memory.is_on_cpu = device is None
     by_rows(result).memory.is_ordered = True
     return result
