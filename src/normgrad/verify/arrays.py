@@ -601,7 +601,19 @@ def _of_numbers(operation, a, b):
         if right < 0 and kind == "int" and state().sizes:
             raise NotRead("a negative power of an integer, which Numba cuts")
         kind = "float" if right < 0 else kind
-    return number(ARITHMETIC[operation](left, right), kind)
+    e = ARITHMETIC[operation](left, right)
+    if kind == "float" and e.is_number and operation in ("Add", "Sub"):
+        _check_digits(e, left, right)
+    return number(e, kind)
+
+
+def _check_digits(e, left, right):
+    """Refuses a sum of floats that has few of their digits.
+
+    For `1.0 - 0.1`. It stops K = 1e16 + 1 - 1e16, which is 1 of real numbers and 0 of Python's.
+    """
+    if abs(e) * 10**9 < max(abs(left), abs(right)):
+        raise NotRead(f"a sum of {left} and {right}, floats that cancel")
 
 
 def compared(operation: str, a: Any, b: Any) -> Array:

@@ -86,6 +86,8 @@ class Decorators:
             read = getattr(self, f"_{ast.unparse(called).rpartition('.')[2]}", None)
             try:
                 if read is not None:
+                    if not isinstance(node, ast.Call) and not is_jit(node):
+                        raise NotRead(f"{ast.unparse(node)} without a call")
                     read(node)
             except NotRead as reason:
                 reason.line = node.lineno

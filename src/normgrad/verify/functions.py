@@ -283,7 +283,7 @@ def _traced(program, inputs, cotangents, name, flags):
         outputs = reader.layer(target, values)
         target = target.methods["forward"]
     else:
-        outputs = reader.call(target, [], values)
+        outputs = reader.call_by_names(target, values)
     names = list(outputs) if isinstance(outputs, dict) else names_returned(target)
     return Trace(
         list(map(by_rows, flat(outputs))), names, container_of(outputs), {}, _written(values),
@@ -319,7 +319,9 @@ def _of_class(reader, target, values, cotangents, flags):
             given.append(zeros if cotangent is None else cotangent.value())
         written |= {f"the gradient {k}": a for k, a in zip(passed, given, strict=True)}
         returned = reader.call(backward, [context, *given])
-        gradients = _placed(backward, gradients_of, returned, arguments, flags)
+        needed = len(set(names) - forward.defaults.keys())
+        values = returned, arguments, flags, needed
+        gradients = _placed(backward, gradients_of, *values)
     gradients = dict(zip(names, gradients, strict=False))
     outputs = list(map(by_rows, outputs))
     gradients = {name: by_rows(value) for name, value in gradients.items()}

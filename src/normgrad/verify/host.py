@@ -116,6 +116,18 @@ PASSIVE = (
 )
 
 
+# libraries whose functions leave all others as they are; what sets a state of theirs
+CALM = set(
+    "abc argparse collections contextlib copy dataclasses datetime einops enum flax functools itertools jax json "
+    "logging math matplotlib numba numpy os packaging pandas pathlib platform pytest random re scipy statistics "
+    "string textwrap time torch tqdm transformers triton typing typing_extensions warnings".split()
+)
+STATE = re.compile(
+    r"_(?!_(init|name|version|class|doc|module|file)__$)|set_(?!float32_matmul)"
+    r"|use_|enable|disable|Library|impl$|lib$|setattr"
+)
+
+
 def is_super_init(node: ast.expr) -> bool:
     """Whether an expression is super().__init__(), whatever super is given."""
     match node:
@@ -139,6 +151,47 @@ def may_change(source: Source) -> bool:
     return False
 
 
-def is_passive(node: ast.stmt) -> bool:
-    """Whether a statement of such a module changes no function but those that it names."""
-    return isinstance(node, PASSIVE)
+def is_passive(node: ast.stmt, source: Source) -> bool:
+    """Whether a statement of such a module changes no function but those that it names.
+
+    For a table of sizes, or a test, beside a launcher. It stops a call of what may change a function of a library, as
+    `torch.set_grad_enabled(False)` does, and numbers alone, of which it is not known that they have a value, as 1 / 0.
+    """
+    if not isinstance(node, PASSIVE):
+        return False
+    definitions = {getattr(part, "name", ""): part for part in ast.walk(source.tree)}
+    calls = not isinstance(node, ast.Assign) or "(" in ast.unparse(node.value)
+    has_names, waiting, entered = False, [node], {""}
+    while waiting:
+        part = waiting.pop()
+        match part:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                has_names = True
+                waiting += [*part.decorator_list, part.args]
+                continue
+            case ast.ClassDef() | ast.Import() | ast.ImportFrom():
+                has_names = True
+            case ast.Attribute(attr=name) if calls and STATE.match(name):
+                return False
+            case ast.Name(id=name, ctx=ast.Load()):
+                has_names = True
+                if not all(map(_is_calm, source.imports.get(name, ()))):
+                    return False
+                if name in definitions and name not in entered:
+                    entered.add(name)
+                    waiting += _run_by(definitions[name])
+        waiting += ast.iter_child_nodes(part)
+    return has_names or isinstance(getattr(node, "value", None), ast.Constant)
+
+
+def _run_by(node):
+    """What a call of a function, or of a class, may run."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from part.body
+
+
+def _is_calm(imported):
+    """Whether a name is of a file of the package, or of a library that changes no other one where it is called."""
+    path, level = imported
+    return level > 0 or path.lstrip(".").partition(".")[0] in CALM

@@ -136,11 +136,11 @@ class Named:
     name: str
 
 
-FUNCTION, LAYER, TENSOR, ONCE, STATIC, QUIET, ERRSTATE, GUARD = map(
+FUNCTION, LAYER, TENSOR, ONCE, STATIC, QUIET, INFERENCE, ERRSTATE, GUARD = map(
     Named,
     (
         *("Function", "Module", "Tensor", "once_differentiable", "staticmethod"),
-        *("quiet", "errstate", "guard"),
+        *("quiet", "inference", "errstate", "guard"),
     ),
 )
 KNOWN: dict[str, Any] = {
@@ -151,7 +151,7 @@ KNOWN: dict[str, Any] = {
     "torch.no_grad": QUIET,
     "torch.enable_grad": QUIET,
     "numpy.errstate": ERRSTATE,
-    "torch.inference_mode": QUIET,
+    "torch.inference_mode": INFERENCE,
     "torch.cuda.device": GUARD,
     "torch.cuda._DeviceGuard": GUARD,
     "torch.nn.Module": LAYER,
@@ -474,8 +474,11 @@ def is_kernel(value: Any) -> bool:
 PLAIN_TYPES = {"int", "float", "str", "bool", "tuple", "list"}
 
 
-def is_instance(value: Any, kind: Any) -> bool:
+def is_instance(value: Any, *kinds: Any) -> bool:
     """isinstance of a tensor."""
+    if len(kinds) != 1:
+        raise Wrong(f"a TypeError: isinstance of {1 + len(kinds)} arguments")
+    (kind,) = kinds
     kinds = kind if isinstance(kind, tuple) else (kind,)
     names = [getattr(k, "name", "") for k in kinds]
     if not isinstance(value, Array | bool | int | str | Scalar | tuple | list | None):
@@ -483,6 +486,8 @@ def is_instance(value: Any, kind: Any) -> bool:
     own = type(value).__name__
     if isinstance(value, Scalar):
         own = value.kind
+        if own == "float" and value.e.free_symbols:
+            state().narrowed[f"{value.e} a float"] = None
     if set(names) <= PLAIN_TYPES:
         return own in names or own == "bool" and "int" in names
     known = [
@@ -513,6 +518,8 @@ class Reader(Walker):
         self.names: Globals | None = None
         self.restart()
         self.source: Source | None = None
+        # whether torch.inference_mode stands in what is read
+        self.infers = False
         # the file that is read, and the names of those of its package
         self.file: Path | None = None
         self.files: dict[Path, Globals | None] = {}
@@ -658,7 +665,7 @@ class Reader(Walker):
             try:
                 self.execute([node], names)
             except NotRead as reason:
-                if not (is_fixed and is_passive(node)):
+                if not (is_fixed and is_passive(node, self.source)):
                     raise
                 for name in local_names([node]):
                     names.names[name] = Unread(str(reason), node.lineno)
@@ -704,6 +711,9 @@ class Reader(Walker):
             case _:
                 return False
         value = self.evaluate(called, scope)
+        if value is INFERENCE and not pairs:
+            self.infers = True
+            return True
         if value is not ERRSTATE:
             return value is QUIET and not pairs
         return pairs.keys() <= ERRORS and {*pairs.values()} <= {"ignore", "warn"}
@@ -951,13 +961,13 @@ class Reader(Walker):
         self.parameters = values
         if made:
             given = {name: values[name] for name in own if name in values}
-            self.call(made, [instance], given)
+            self.call_by_names(made, {made.parameters[0]: instance, **given})
             if not instance.ready:
                 raise Wrong(f"{kind.name}.__init__ does not call super().__init__()")
         instance.made = True
-        names = methods["forward"].parameters[1:]
+        first, *names = methods["forward"].parameters
         given = {name: values[name] for name in names if name in values}
-        return self.call(methods["forward"], [instance], given)
+        return self.call_by_names(methods["forward"], {first: instance, **given})
 
     def read_Expr(self, node, scope):
         """A call, or a docstring; the __init__ of torch.nn.Module lets a layer have parameters."""
@@ -1400,6 +1410,15 @@ class Reader(Walker):
         scope.names[setting.others] = values
         return self.evaluate(setting.value, scope)
 
+    def call_by_names(self, function: Function, values: dict[str, Any]) -> Any:
+        """The value of a call with a value for each name; the first parameters may have none for a call."""
+        options = dict(values)
+        args = []
+        for parameter in function.node.args.posonlyargs:
+            name = parameter.arg
+            args.append(options.pop(name, function.defaults.get(name)))
+        return self.call(function, args, options)
+
     def forward(
         self, kind: FunctionClass, args: list, flags: tuple[bool, ...] | None = None
     ) -> tuple[Any, Context]:
@@ -1410,6 +1429,11 @@ class Reader(Walker):
             self.call(kind.methods["setup_context"], [context, tuple(args), result])
         else:
             result = self.call(kind.methods["forward"], [context, *args])
+        if self.infers and (context.saved or context.attributes):
+            # torch refuses to save what is made in it
+            reason = NotRead("torch.inference_mode() beside an autograd Function")
+            reason.line = kind.methods["forward"].node.lineno
+            raise reason
         return result, context
 
     def apply(self, kind: FunctionClass, *args: Any) -> Any:
@@ -1458,14 +1482,14 @@ def results_of(outputs: Any) -> list[Array]:
 
 
 def gradients_of(
-    returned: Any, arguments: Sequence[Any], flags: Sequence[bool]
+    returned: Any, arguments: Sequence[Any], flags: Sequence[bool], needed: int
 ) -> list[Array | None]:
     """The gradients of a Function's arguments as torch takes them from what its backward returns.
 
     torch takes a tuple alone apart, and counts a list as one gradient. It drops what is None past the arguments, and
     the gradient of what needs none. None counts as 0.
 
-    Args:  flags: for every argument whether its gradient is needed
+    Args:  flags: for every argument whether its gradient is needed; needed: how many have no default
     """
     gradients = list(returned) if isinstance(returned, tuple) else [returned]
     for value in gradients:
@@ -1477,6 +1501,8 @@ def gradients_of(
     more = [value for value in gradients[count:] if value is not None]
     if len(gradients) < count or more:
         words = f"backward returns {len(gradients)} gradients of {count} arguments"
+        if needed <= len(gradients) < count:
+            raise NotRead(f"{words}, of which some have defaults: call it without them")
         raise Wrong(words)
     result = []
     for value, argument, flag in zip(gradients, arguments, flags, strict=False):

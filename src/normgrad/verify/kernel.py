@@ -13,7 +13,18 @@ from functools import reduce
 from sympy import Expr, S, Symbol, expand, nan
 
 from ..symbolic.symbols import N
-from .binding import COLUMNS, PIDS, ROWS, WHOLE, InOut, Launch, Lock, T, letter
+from .binding import (
+    COLUMNS,
+    PIDS,
+    ROWS,
+    WHOLE,
+    InOut,
+    Launch,
+    Lock,
+    Same,
+    T,
+    letter,
+)
 from .decorators import (
     Decorators,
     compared_argument,
@@ -375,6 +386,14 @@ class Kernel(Walker):
             return WHOLE
         return UNSEEN
 
+    def _memories(self, names):
+        """The arguments that tensors are bound to, of which two may be one."""
+        found = []
+        for name in names:
+            bound = self.launch.arguments.get(name)
+            found.append(bound.name if isinstance(bound, Same) else name)
+        return found
+
     def _check_runs(self):
         """Refuses what several runs of a kernel change: autotune compares its configurations by running each.
 
@@ -384,7 +403,8 @@ class Kernel(Walker):
             if tuner.runs is not None and tuner.runs < 2:
                 continue
             kind = NotRead if tuner.runs is None else Wrong
-            for name in tuner.reset + tuner.restored:
+            reset, restored = map(self._memories, (tuner.reset, tuner.restored))
+            for name in reset + restored:
                 if not isinstance(self.launch.arguments.get(name), T):
                     reason = NotRead(f"autotune resets {name}, which is no pointer")
                     reason.line = tuner.line
@@ -393,11 +413,11 @@ class Kernel(Walker):
                 stores = self.tiles.memory.stores.get(name, ())
                 added = any(store.atomic for store in stores)
                 words = ""
-                if name in tuner.reset and getattr(bound, "before", None):
+                if name in reset and getattr(bound, "before", None):
                     words = f"autotune sets {name} to 0, which the kernel reads"
-                elif added and name not in tuner.reset + tuner.restored:
+                elif added and name not in reset + restored:
                     words = f"{name} is added to at each run of autotune, needs reset_to_zero"
-                elif stores and isinstance(bound, InOut) and name not in tuner.restored:
+                elif stores and isinstance(bound, InOut) and name not in restored:
                     words = f"{name} is read and overwritten at each run of autotune, needs restore_value"
                 if words:
                     reason = kind(words)

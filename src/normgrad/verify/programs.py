@@ -108,7 +108,10 @@ SUMS = {i: rows, j: columns}
 OPTIONS = ("definitions", "outputs", "library", "name", "seconds", "run")
 UNFOLLOWED = (NotRead, NotImplementedError, OutOfPatience, RangeError, RecursionError)
 PACKED = "entries of a row, and vectors, lie side by side"
-TRUSTED = "other files of the package change nothing that is read"
+TRUSTED = (
+    "all imports succeed, those in a `try`, too; lines of the module that are not read raise no error, and neither "
+    "they nor other files change what is read"
+)
 REAL = "real numbers: rounding, overflow and NaN are left out; M and N are at least 1"
 
 
@@ -443,7 +446,7 @@ class _Claim:
 
         A way accuses where sizes are found at which a launch takes it.
         """
-        verdicts, raised, errors = [], [], []
+        verdicts, raised, errors, shared = [], [], [], way.shared
         while way is not None:
             self.way = way
             try:
@@ -466,9 +469,10 @@ class _Claim:
         if worst.kind not in (PROVED, IF_ZERO):
             return worst
         result = replace(reduce(joined, verdicts), kind=worst.kind)
-        words = [
-            f"where it raises no error, as it does where {text}" for text in raised
-        ]
+        start = "where it raises no error, as it does where"
+        if "element size" in shared:
+            start = "where it raises no error for any dtype, as it does for one where"
+        words = [f"{start} {text}" for text in raised]
         return _claiming(result, *words)
 
     def _on_way(self, definitions, bound):

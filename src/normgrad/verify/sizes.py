@@ -174,7 +174,12 @@ class Way:
         e = expand(e)
         if e.is_nonnegative:
             return True
-        known = [*self.known, *_bounds(e)]
+        for part in e.args:
+            # the least of some is at least a number where each of them is
+            if isinstance(part, Min) and e.is_Add:
+                return all(self.is_least(e - part + a) for a in part.args)
+        known = self.known
+        known += [bound for part in (e, *known) for bound in _bounds(part)]
         for position, first in enumerate(known):
             left = expand(e - first)
             if left.is_nonnegative:

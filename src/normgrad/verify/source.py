@@ -21,6 +21,12 @@ WRAPPERS = ("jit", "heuristics", "autotune", "libentry")
 HIDDEN = {
     *("exec", "eval", "globals", "locals", "vars"),
     *("modules", "__import__", "__builtins__", "__dict__"),
+    *("f_globals", "f_locals", "f_builtins", "mock", "patch"),
+}
+# attributes with two underscores that lead to no name of a module
+OPEN = {
+    *("__init__", "__name__", "__version__", "__class__", "__doc__", "__module__"),
+    *("__file__", "__qualname__", "__post_init__"),
 }
 SETTERS = ("setattr", "delattr", "__setattr__", "__delattr__")
 OWN = ("self", "ctx")
@@ -119,6 +125,10 @@ class Source:
     def _look_for_hidden(self, node):
         """Keeps what may bind a name, or change a function, without saying so."""
         match node:
+            case ast.Attribute(attr=word) if word.startswith("__") and word not in OPEN:
+                self.hidden = word
+            case ast.alias(name=path) if HIDDEN & {*path.split(".")}:
+                self.hidden = path
             case ast.Global(names=names):
                 for name in names:
                     self._bind(name)

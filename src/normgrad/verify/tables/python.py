@@ -17,6 +17,7 @@ from ..arrays import (
     Misfit,
     NotRead,
     Scalar,
+    Wrong,
     arithmetic,
     indexed,
     is_integer,
@@ -146,7 +147,10 @@ def zipped(values, strict):
 
 def extreme(f, values):
     """min or max of integers."""
-    values = tuple(values[0]) if len(values) == 1 else values
+    if len(values) == 1:
+        (values,) = values
+    if not isinstance(values, tuple | list):
+        raise Wrong("a TypeError: min or max of one number")
     if not values or not all(map(is_integer, values)):
         raise NotRead("min or max of other than integers")
     return number(f(*map(plain, values)), "int")

@@ -103,6 +103,8 @@ def expand(a, sizes):
     if -1 in sizes[: len(sizes) - a.ndim]:
         raise NotRead("expand with -1 for an axis that is not there")
     sizes = list(sizes)
+    if len(sizes) < a.ndim:
+        raise Misfit(f"expand to {len(sizes)} sizes of a tensor with {a.ndim} axes")
     for axis in range(-a.ndim, 0):
         if sizes[axis] == -1:
             sizes[axis] = size(a)[axis]
@@ -178,6 +180,8 @@ def element_size(a):
     """Tensor.element_size: bytes."""
     if floats(a).dtype == UNNAMED:
         state().dtypes.add("asked for")
+    if state().way:
+        state().way.shared["element size"] = True
     if a.dtype not in BYTES:
         raise NotRead(f"the size of an entry of the dtype {a.dtype}")
     return BYTES[a.dtype]
@@ -232,6 +236,12 @@ def laid_out(a):
     result = contiguous(a)
     result.memory.is_ordered = True
     return result
+
+
+def available():
+    """torch.cuda.is_available."""
+    state().words.append("torch.cuda.is_available()")
+    return True
 
 
 def on_gpu(device):
@@ -393,7 +403,7 @@ HOST = table(
         "device(type, index=None, /)": on_device,
         "cuda.synchronize(device: gpu = None)": nothing,
         "cuda.set_device(device: gpu)": on_gpu,
-        "cuda.is_available()": lambda: True,
+        "cuda.is_available()": available,
     },
 )
 HOST_METHODS = table(
