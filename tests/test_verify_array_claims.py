@@ -11,7 +11,7 @@ from normgrad.mistakes.edits import edited
 from normgrad.verify import LIMIT, PROGRAM, PROGRAM_COUNT, Out, T, eps, norm, verify
 from normgrad.verify.verdict import NOT_READ, PROVED, REFUTED, WRONG
 
-NORMS = {"rms": norm(), "layer": norm(center=True, bias=True)}
+NORMS = {"rms": norm(), "layer": norm(center=True, bias=True), "own": None}
 KINDS = {"proved": PROVED, "refuted": REFUTED, "not read": NOT_READ, "wrong": WRONG}
 KINDS[WRONG] = WRONG
 LINES = {
@@ -138,6 +138,16 @@ def test_a_number_that_is_taken_for_0_stands_in_the_claim():
     assert of_loops(text, NORMS["rms"], OUTPUTS, {}).kind != PROVED
     verdict = of_loops(text, NORMS["rms"], OUTPUTS, {}, zero=True)
     assert verdict and "Sum(x[i, r]**2, (r, 1, N)) is 0 in every row" in verdict.claim
+
+
+@pytest.mark.parametrize("name", ["weigth", "runn", "rstd"])
+def test_a_word_that_names_no_parameter_is_refused_beside_a_forward(name):
+    text = "def f(dy, x):\n    return dy\ndef g(x, shift=0):\n    return x + shift\n"
+    options = {"name": "f", "library": "numpy"}
+    assert verify(LINES["numpy"] + text, (text, "g"), ("dx",), **options)
+    assert verify(LINES["numpy"] + text, (text, "g"), ("dx",), **options, shift="N")
+    with pytest.raises(ValueError, match=f"^{name}: is no parameter of the program or"):
+        verify(text, (text, "g"), ("dx",), **options, **{name: "rstd"})
 
 
 def of_loops(text, definitions, outputs, said, **options):

@@ -141,15 +141,9 @@ def concluded(
         decisive = conditions[: rests_on.get(name)]
         if verdict.kind == REFUTED:
             if verdict.case:
-                relations = [part.relation for part in decisive]
-                verdict.case.relations = [*relations, *definitions.needs]
-            taken = [part for part in decisive if part.kind == TAKEN]
-            if taken and not verdict.replay():
-                # a row of zeros, say, for which the two sides may be equal
-                why = "it is refuted, and nowhere is seen to differ where"
-                why = f"{why} {taken[0].text(definitions.defs)}"
-                results[name] = verdict.unread(why)
-                continue
+                results[name] = _within(verdict, decisive, definitions)
+                if results[name].kind != REFUTED:
+                    continue
             # a comparison of equal values decides neither way, so that nothing is refuted by it either
             decisive = [part for part in decisive if part.kind == COMPARED]
         elif verdict.kind not in (PROVED, IF_ZERO):
@@ -169,6 +163,25 @@ def concluded(
         if not condition.is_implied(definitions)
     )
     return whole(results, replace(claim, where=where), assumptions)
+
+
+def _within(verdict, conditions, definitions):
+    """A refutation with a counterexample at which all that its operations need holds; without one it is none.
+
+    For a sum of sqrt(x), which differs from another where x >= 0. It stops abs(x) beside np.sqrt(x)**2, which differ at
+    x = -1 alone, where one of them has no value, and what differs for rows other than those of zeros alone.
+    """
+    needed = [*conditions, *map(Condition, definitions.needs)]
+    verdict.case.relations = [condition.relation for condition in needed]
+    if not needed:
+        return verdict
+    at = verdict.case.counterexample()
+    if at is None:
+        needed.sort(key=lambda condition: condition.kind != TAKEN)
+        words = ", ".join(condition.text(definitions.defs) for condition in needed)
+        why = f"it is refuted, and nowhere is seen to differ where {words}"
+        return verdict.unread(why)
+    return replace(verdict, counterexample=at)
 
 
 def conditions_of(state: State, defs: Defs) -> list[Condition]:

@@ -10,6 +10,7 @@ of this launch, too. What is refuted so may hold for them, so that only what is 
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -55,7 +56,7 @@ from .binding import (
     letter,
 )
 from .decorators import Decorators, is_power
-from .kernel import Kernel, parameters
+from .kernel import Kernel, names_in, parameters
 from .places import CEILING, FLOOR, LEAST
 from .sizes import ceiling, in_words, is_power_of_2, rounded
 from .source import Source
@@ -210,9 +211,10 @@ class Caller:
 
         For `BLOCK = 1024` without a loop, which leaves the other columns out where N > 1024.
         """
-        for key in blocks:
+        stores = _stores(kernel, blocks, values, grid)
+        for key in blocks if stores else ():
             e = plain(values[key])
-            sizes = state().way.example([N > e])
+            sizes = state().way.example([N > stores * e])
             small = state().way.example([N <= e, N > 2, Ne(M, N)])
             if not (sizes and small):
                 continue
@@ -227,14 +229,18 @@ class Caller:
                 except NotRead:
                     continue
                 words = f"{kernel.name} has one block of {e} columns, and leaves"
-                raise Wrong(f"{words} columns out where N > {e}, as {sizes}")
+                raise Wrong(f"{words} columns out, as {sizes}")
 
     def _check_grid(self, kernel, names, values, grid, blocks):
         """Refuses a grid that has fewer programs than the kernel needs.
 
         For a kernel with a program for each row. It stops kernel[(N,)], which leaves rows out where N < M; what too
-        many programs do may be guarded in the kernel.
+        many programs do may be guarded in the kernel. What asks how many there are may share out the rows among any
+        number.
         """
+        functions = _functions(kernel)
+        if not functions or "num_programs" in " ".join(map(ast.unparse, functions)):
+            return
         for axis in range(len(grid)):
             for kinds in _assignments(blocks, values):
                 for kind in ("rows", "row tiles", "column tiles"):
@@ -393,6 +399,69 @@ def _check_tuned(setting):
         )
         reason.line = setting.line
         raise reason
+
+
+def _functions(kernel) -> list[ast.FunctionDef]:
+    """A kernel and the functions that it calls by their names; none where the text lacks one of them."""
+    found, names = {}, [kernel.name]
+    for name in names:
+        if name in found or hasattr(builtins, name):
+            continue
+        found[name] = kernel.source.function(name)
+        if found[name] is None:
+            return []
+        for node in ast.walk(found[name]):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                names.append(node.func.id)
+    return list(found.values())
+
+
+def _stores(kernel, blocks, values, grid) -> int:
+    """How many blocks a kernel stores in a row at most; 0 where the text does not tell.
+
+    For a kernel whose programs, and whose loops, are those of rows. It stops "has one block" of a kernel that goes
+    through the columns in a loop, in programs, or in two stores one after the other.
+    """
+    count, functions = 1, _functions(kernel)
+    for size in grid:
+        if size.has(N):
+            return 0
+        count *= int(size) if size.is_Integer else 1
+    for function in functions:
+        nodes = list(ast.walk(function))
+        loops = [node for node in nodes if isinstance(node, ast.For | ast.While)]
+        if not all(_is_over_rows(loop, function, blocks, values) for loop in loops):
+            return 0
+    called = [n for f in functions for n in ast.walk(f) if isinstance(n, ast.Call)]
+    names = [ast.unparse(call.func).split(".")[-1] for call in called]
+    return count * sum(name == "store" or name[:7] == "atomic_" for name in names)
+
+
+def _is_over_rows(loop, function, blocks, values) -> bool:
+    """Whether a loop's range is made of M, and neither of N nor of a block.
+
+    For `range(row, M, programs)`. It stops `range(0, N, BLOCK)`, also where another name is given to N before.
+    """
+    if isinstance(loop, ast.While):
+        return False
+    names = [node.id for node in ast.walk(loop.iter) if isinstance(node, ast.Name)]
+    for name in names:
+        for node in ast.walk(function):
+            match node:
+                case (
+                    ast.Assign(targets=[target])
+                    | ast.AugAssign(target)
+                    | ast.AnnAssign(target)
+                    | ast.For(target)
+                ):
+                    if name in names_in(target):
+                        names += sorted(names_in(node) - set(names))
+    sizes = set()
+    for name in set(names) & values.keys():
+        if name in blocks or not is_number(values[name]):
+            return False
+        sizes |= plain(values[name]).free_symbols
+    return M in sizes and N not in sizes
 
 
 def _lengths(kernel) -> set[str]:

@@ -134,8 +134,17 @@ class Places:
         return None
 
     def bound(self, a: Expr, b: Expr) -> tuple[Expr, Expr]:
-        """A comparison a < b as one of rows, where it is one of all rows of all heads."""
-        return self._shared(expand(a), expand(b)) or (expand(a), expand(b))
+        """A comparison a < b as one of rows, where it is one of all rows of all heads.
+
+        Lanes below N - start are those for which start + lanes is below N.
+        """
+        a, b = expand(a), expand(b)
+        for size in (N, M):
+            start = expand(size - b)
+            if a.has(*LANES.values()) and start.free_symbols & {*PIDS, *self.loops}:
+                if not start.has(size):
+                    return expand(a + start), size
+        return self._shared(a, b) or (a, b)
 
     def below(self, a: Expr, b: Expr) -> bool | None:
         """Whether a < b for every program; None where that depends.
@@ -335,6 +344,10 @@ class Places:
         """
         for axis, kind in enumerate(self.launch.grid):
             size, programs = first.coeff(PIDS[axis], 1), self.launch.programs(axis)
+            ends = [total * PIDS[axis], total * (PIDS[axis] + 1)]
+            even = [FLOOR(expand(a), programs) for a in ends]
+            if kind == "programs" and [first, end] == even:
+                return axis, end
             last = least(first + size, total)
             own = kind == "programs" and first == expand(PIDS[axis] * size)
             if not own or end not in (last, expand(first + size)):

@@ -250,19 +250,24 @@ def verify_function(
                 if isinstance(told, str) and told in SHAPES
             ]
         bound = _bound(claim.names, claim.needed, inputs, shared, definitions)
-        unknown = set(inputs) - set(claim.names)
-        if unknown and not shared:
+        names, places = claim.names, "the program"
+        if claim.forward:
+            names, places = [*names, *claim.forward.names], f"{places} or its forward"
+        unknown = set(inputs).difference(names)
+        if unknown:
             raise ValueError(
-                f"{min(unknown)}: is no parameter of the program, needs one of "
-                f"{', '.join(claim.names)}, or an option: {', '.join(OPTIONS)}"
+                f"{min(unknown)}: is no parameter of {places}, needs one of "
+                f"{', '.join(dict.fromkeys(names))}, or an option: {', '.join(OPTIONS)}"
             )
     except NotRead as reason:
         return refused(reason)
-    vectors = {
-        name: Input(value.head, (M, ONE))
-        for name, value in bound.items()
-        if isinstance(value, Input) and value.shape == (M,)
-    }
+    # rstd may be (M, 1) where nobody says (M,): a shape that the caller says, or that a forward is read with, is the
+    # only one, or dy * u beside a forward x * u[:, None] is proved for another argument than the forward's
+    vectors = {}
+    for name, value in bound.items():
+        is_open = claim.forward is None and name not in inputs
+        if is_open and isinstance(value, Input) and value.shape == (M,):
+            vectors[name] = Input(value.head, (M, ONE))
 
     def judge(definitions):
         return _judged(claim, definitions, bound, vectors)
@@ -734,6 +739,8 @@ def _at_sizes(verdict, way):
             return verdict
         words = f"refuted for other sizes than those where {way.words()}"
         return verdict.unread(f"{words}, on the way of which it is")
+    if "M = " in verdict.why:
+        return verdict
     sizes = way.uneven()
     if re.search(r"\bM = \d+, N = \d+", verdict.why):
         return verdict
@@ -864,7 +871,10 @@ def _of_output(name, value, definitions, seconds):
     head = definitions.outputs[name]
     shape = tuple(head.base.shape) if isinstance(head, Indexed) else ()
     if not isinstance(value, Array):
-        return Verdict(WRONG, why=f"{name} is {type(value).__name__}, no array")
+        words = f"{name} is {type(value).__name__}, no array"
+        if value is None and compare(S.Zero, head, definitions.defs).kind != REFUTED:
+            return Verdict(NOT_READ, why=f"{words}, where 0 is defined")
+        return Verdict(WRONG, why=words)
     if value.kind != "float":
         return Verdict(NOT_READ, why=f"{name} is an array of truth values")
     column = shape == (M,) and value.shape == (M, ONE)

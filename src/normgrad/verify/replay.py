@@ -192,6 +192,23 @@ class Case:
     @cached_property
     def replay(self) -> Replay | None:
         """The case in numbers; None where none are found in time."""
+        found = self._found()
+        return found and self._replay(*found)
+
+    def counterexample(self) -> Counterexample | None:
+        """A counterexample at which all relations hold; None where none is found in time."""
+        found = self._found()
+        if found is None:
+            return None
+        numbers, sides, at = found
+        places = {k: n + 1 for k, n in zip(self.letters, at, strict=True)}
+        values = sorted(numbers.inputs.items(), key=str)
+        left, right = (Float(_at(side, at)) for side in sides)
+        point = numbers.sizes | places, dict(values), left, right
+        return Counterexample(*point, self.at.stand_ins)
+
+    def _found(self):
+        """(numbers, the two sides there, the index of an entry that differs); None where none are found in time."""
         failures = NotImplementedError, OutOfPatience, RangeError, RecursionError
         with suppress(*failures), evaluate(True), limited(SECONDS):
             for numbers, apart in self._points():
@@ -199,7 +216,7 @@ class Case:
                 arrays = [numbers.array(side, self.letters) for side in sides]
                 at = _difference(*arrays, apart)
                 if at is not None and all(map(numbers.holds, self.relations)):
-                    return self._replay(numbers, arrays, at)
+                    return numbers, arrays, at
         return None
 
     def agrees(self, defs: Defs) -> bool:
