@@ -423,18 +423,25 @@ def _stores(kernel, blocks, values, grid) -> int:
     through the columns in a loop, in programs, or in two stores one after the other.
     """
     count, functions = 1, _functions(kernel)
+    if not functions or any(size.has(N) for size in grid):
+        return 0
     for size in grid:
-        if size.has(N):
-            return 0
         count *= int(size) if size.is_Integer else 1
     for function in functions:
-        nodes = list(ast.walk(function))
-        loops = [node for node in nodes if isinstance(node, ast.For | ast.While)]
-        if not all(_is_over_rows(loop, function, blocks, values) for loop in loops):
-            return 0
-    called = [n for f in functions for n in ast.walk(f) if isinstance(n, ast.Call)]
-    names = [ast.unparse(call.func).split(".")[-1] for call in called]
-    return count * sum(name == "store" or name[:7] == "atomic_" for name in names)
+        for node in ast.walk(function):
+            # a function that is called stores as often as it is called
+            if function is not functions[0] and _is_store(node):
+                return 0
+            if isinstance(node, ast.For | ast.While):
+                if not _is_over_rows(node, functions[0], blocks, values):
+                    return 0
+    return count * sum(map(_is_store, ast.walk(functions[0])))
+
+
+def _is_store(node):
+    """Whether a part of a text is a call that stores, as tl.store or tl.atomic_add."""
+    name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    return bool(re.search(r"\b(store|atomic_\w+)$", name))
 
 
 def _is_over_rows(loop, function, blocks, values) -> bool:
@@ -442,7 +449,7 @@ def _is_over_rows(loop, function, blocks, values) -> bool:
 
     For `range(row, M, programs)`. It stops `range(0, N, BLOCK)`, also where another name is given to N before.
     """
-    if isinstance(loop, ast.While):
+    if not isinstance(loop, ast.For) or loop not in ast.walk(function):
         return False
     names = [node.id for node in ast.walk(loop.iter) if isinstance(node, ast.Name)]
     for name in names:
