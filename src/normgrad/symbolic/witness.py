@@ -31,6 +31,7 @@ from sympy import (
     Symbol,
     Tuple,
     evaluate,
+    log,
     sign,
 )
 
@@ -438,9 +439,10 @@ def _compared(sides, draw, meet):
 
 
 def _is_real(e, values):
-    """Whether no root in e is taken of a negative number, where SymPy would go on with complex ones."""
-    roots = [part.base for part in e.atoms(Pow) if not part.exp.is_integer]
-    return all(base.xreplace(values).is_nonnegative is not False for base in roots)
+    """Whether no root or logarithm in e is one of a negative number, where SymPy would go on with complex ones."""
+    bases = [part.base for part in e.atoms(Pow) if not part.exp.is_integer]
+    bases += [part.args[0] for part in e.atoms(log)]
+    return all(base.xreplace(values).is_nonnegative is not False for base in bases)
 
 
 def drawn_for(symbol: Symbol, draw: random.Random) -> Rational:

@@ -332,7 +332,10 @@ class Numbers(Explicit):
         """The value of e at the given indices: a fraction, or a number in digits."""
         if isinstance(e, Partial):
             return self._in_numbers(Explicit(self.defs, self.sizes).entry(e, indices))
-        value = concrete(super().entry(e, indices))
+        try:
+            value = concrete(super().entry(e, indices))
+        except ValueError:  # the larger one of complex numbers
+            return S.NaN
         return value if value.is_Rational else value.evalf(DIGITS)
 
     def _value(self, name, place):
