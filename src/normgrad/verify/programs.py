@@ -265,7 +265,9 @@ def verify_function(
     # only one, or dy * u beside a forward x * u[:, None] is proved for another argument than the forward's
     vectors = {}
     for name, value in bound.items():
-        is_open = claim.forward is None and name not in inputs
+        told = inputs.get(name)
+        is_told = isinstance(told, str) and (told in SHAPES or told.isidentifier())
+        is_open = claim.forward is None and not is_told
         if is_open and isinstance(value, Input) and value.shape == (M,):
             vectors[name] = Input(value.head, (M, ONE))
 

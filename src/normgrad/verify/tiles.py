@@ -8,6 +8,7 @@ from operator import add, mul, sub
 from sympy import Expr, Indexed, Integer, Rational, S, Sum, expand, nan, sympify
 
 from ..symbolic.signs import is_positive
+from ..symbolic.symbols import M, N
 from .binding import PIDS, Launch
 from .digits import cancelling
 from .memory import Memory
@@ -453,6 +454,9 @@ class Tiles:
                 continue
             place = self.places.of(e)
             if place is None:  # nothing was loaded from it yet
+                if e.free_symbols <= {M, N}:
+                    words = "which is no mask of rows or columns"
+                    raise NotRead(f"a choice by {e} < {bound}, {words}")
                 axis = "C" if e.has(LANES["C"]) else "R"
                 place = self.places.at(axis, e)
             if bound != place.end:
