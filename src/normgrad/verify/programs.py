@@ -607,6 +607,13 @@ class _Claim:
             cotangents = [
                 self.cotangents.get(name) or input_of("", f"d{name}") for name in names
             ]
+            # torch hands over a gradient of the shape that a result has: (M, 1) of what the definitions have as (M,)
+            pairs = zip(forward.outputs, cotangents, strict=False)
+            for position, (value, given) in enumerate(pairs):
+                if given and isinstance(value, Array):
+                    sizes = [size for size in value.shape if size != 1]
+                    if sizes == list(given.head.base.shape):
+                        cotangents[position] = replace(given, shape=value.shape)
             _check_cotangents(names, cotangents, forward.marked, definitions)
         for position, marked in enumerate(forward.marked):
             if marked:
