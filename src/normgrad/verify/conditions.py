@@ -140,10 +140,6 @@ def concluded(
     for name, verdict in verdicts.items():
         decisive = conditions[: rests_on.get(name)]
         if verdict.kind == REFUTED:
-            if verdict.case:
-                results[name] = _within(verdict, decisive, definitions)
-                if results[name].kind != REFUTED:
-                    continue
             # a comparison of equal values decides neither way, so that nothing is refuted by it either
             decisive = [part for part in decisive if part.kind == COMPARED]
         elif verdict.kind not in (PROVED, IF_ZERO):
@@ -156,6 +152,9 @@ def concluded(
                 why = f"it is the definition only where {text}"
                 results[name] = verdict.unread(why)
                 break
+        if results[name].kind == REFUTED and verdict.case:
+            needed = conditions[: rests_on.get(name)]
+            results[name] = _within(verdict, needed, definitions)
     where = [*conditions, *map(Condition, definitions.needs)]
     where = tuple(
         Where(condition.text(definitions.defs), condition.line)
