@@ -137,7 +137,7 @@ def test_a_launcher_returns_what_was_read(line, tmp_path):
         for name in ("x", "weight", "dy")
     )
     got = {}
-    if base == "FUNCTION":
+    if base in ("FUNCTION", "LOCKS"):
         x.requires_grad_()
         weight.requires_grad_()
         result = module.RMSNorm.apply(x, weight, eps)

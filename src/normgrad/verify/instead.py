@@ -29,7 +29,7 @@ def named(verdict: Verdict, definitions: Norm) -> Verdict:
     outputs, why = {}, verdict.why
     for name, output in verdict.outputs.items():
         outputs[name] = named(output, definitions)
-        if output.case is verdict.case:
+        if output.case is verdict.case and not verdict.why:
             why = outputs[name].why
     if not outputs and verdict.case is not None and not why:
         with evaluate(True):
