@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 
 from sympy import evaluate
 
@@ -15,6 +16,7 @@ from .verdict import REFUTED, Verdict, compare, eps_of
 # {an argument of norm: what it may be}
 VALUES = {"center": (False, True), "weight_offset": (0, 1), **CHOICES}
 SECONDS = 2  # for each norm that is tried
+norms = cache(norm)
 UNBIASED = "with N in place of N - 1 it is what is defined"
 
 
@@ -43,13 +45,13 @@ def _norm_of(case, definitions):
         biased = replace(case, stored=case.stored.xreplace({N - 1: N}))
         if _is_stored(biased, definitions):
             return UNBIASED
-    arguments, defaults = definitions.arguments, norm().arguments
+    arguments, defaults = definitions.arguments, norms().arguments
     for argument, values in VALUES.items():
         for value in values:
             if value == arguments[argument]:
                 continue
             given = {**arguments, argument: value}
-            if _is_stored(case, norm(**given)):
+            if _is_stored(case, norms(**given)):
                 texts = [f"{k}={v!r}" for k, v in given.items() if v != defaults[k]]
                 return f"it is {case.defined} of norm({', '.join(texts)})"
     return ""
