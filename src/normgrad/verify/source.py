@@ -126,7 +126,8 @@ class Source:
         """Keeps what may bind a name, or change a function, without saying so."""
         match node:
             case ast.Attribute(attr=word) if word.startswith("__") and word not in OPEN:
-                self.hidden = word
+                if id(node) not in self._asked:
+                    self.hidden = word
             case ast.alias(name=path) if HIDDEN & {*path.split(".")}:
                 self.hidden = path
             case ast.Global(names=names):
@@ -145,7 +146,10 @@ class Source:
                     self.hidden = f"an attribute of {root}"
             case ast.Call(func=called, args=args):
                 name = getattr(called, "id", getattr(called, "attr", ""))
-                if name in SETTERS and not (args and root_of(args[0]) in OWN):
+                if name in SETTERS and args and root_of(args[0]) in OWN:
+                    # the walk comes to a call before its function
+                    self._asked.add(id(called))
+                elif name in SETTERS:
                     self.hidden = name
             case ast.Name(id=name, ctx=ast.Load()) if id(node) not in self._asked:
                 for path, _ in self.imports.get(name, ()):
