@@ -77,6 +77,8 @@ class Source:
         tree = module_of(text)
         self._read(tree)
         self._asked = set(_only_asked(tree))
+        # the ids of functions by which an object sets its own attributes
+        self._setters: set[int] = set()
         for node in ast.walk(tree):
             self._look_for_hidden(node)
         self._files: dict[Path, Source] = {}
@@ -126,7 +128,7 @@ class Source:
         """Keeps what may bind a name, or change a function, without saying so."""
         match node:
             case ast.Attribute(attr=word) if word.startswith("__") and word not in OPEN:
-                if id(node) not in self._asked:
+                if id(node) not in self._setters:
                     self.hidden = word
             case ast.alias(name=path) if HIDDEN & {*path.split(".")}:
                 self.hidden = path
@@ -148,7 +150,7 @@ class Source:
                 name = getattr(called, "id", getattr(called, "attr", ""))
                 if name in SETTERS and args and root_of(args[0]) in OWN:
                     # the walk comes to a call before its function
-                    self._asked.add(id(called))
+                    self._setters.add(id(called))
                 elif name in SETTERS:
                     self.hidden = name
             case ast.Name(id=name, ctx=ast.Load()) if id(node) not in self._asked:
