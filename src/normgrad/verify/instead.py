@@ -50,9 +50,9 @@ def _norm_of(case, definitions):
         for value in values:
             if value == arguments[argument]:
                 continue
-            given = {**arguments, argument: value}
-            if _is_stored(case, norms(**given)):
-                texts = [f"{k}={v!r}" for k, v in given.items() if v != defaults[k]]
+            changed = {**arguments, argument: value}
+            if _is_stored(case, norms(**changed)):
+                texts = [f"{k}={v!r}" for k, v in changed.items() if v != defaults[k]]
                 return f"it is {case.defined} of norm({', '.join(texts)})"
     return ""
 
@@ -61,8 +61,8 @@ def _is_stored(case, definitions):
     """Whether a program stores what other definitions have, at its own eps."""
     if case.defined not in definitions.outputs.values():
         return False
-    others = [definitions.at_eps(number) for number in eps_of(case.stored)]
-    for defs in [other.defs for other in others] or [definitions.defs]:
+    at_numbers = [definitions.at_eps(number) for number in eps_of(case.stored)]
+    for defs in [norm_at.defs for norm_at in at_numbers] or [definitions.defs]:
         with suppress(NotImplementedError, OutOfPatience, TypeError, ValueError):
             if case.agrees(defs):
                 return bool(compare(case.stored, case.defined, defs, seconds=SECONDS))

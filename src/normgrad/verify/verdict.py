@@ -333,20 +333,20 @@ def at_its_eps(
     if verdict or has_eps or not any(e.has(eps) for _, e in definitions.defs):
         return verdict
     verdicts = [verdict, *verdict.outputs.values()]
-    others = []
+    verdicts_at = []
     for number in eps_of(*[v.stored for v in verdicts if v.stored is not None]):
-        other = judge(definitions.at_eps(number))
+        at_number = judge(definitions.at_eps(number))
         setting = f"eps={float(number)}"
-        claims = list(other.claims)
+        claims = list(at_number.claims)
         for position, claim in enumerate(claims):
             if not any(said.startswith("eps=") for said in claim.settings):
                 settings = (*claim.settings, setting)
                 claims[position] = replace(claim, settings=settings)
-        other = replace(other, claims=tuple(claims))
-        if other.kind in (PROVED, IF_ZERO):
-            return other
-        others.append(other)
-    return others[0] if len(others) == 1 else verdict
+        at_number = replace(at_number, claims=tuple(claims))
+        if at_number.kind in (PROVED, IF_ZERO):
+            return at_number
+        verdicts_at.append(at_number)
+    return verdicts_at[0] if len(verdicts_at) == 1 else verdict
 
 
 def refused(reason: Exception, claim: str = "") -> Verdict:
