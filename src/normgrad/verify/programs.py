@@ -575,10 +575,10 @@ class _Claim:
                 raise NotRead(f"{count} results, and outputs are {self.outputs}")
             return self.outputs
         takes_gradients = OF_GRADIENTS & set(map(_role, bound.values()))
-        if own is None and count <= 2 and not takes_gradients:
-            own = ("y", "residual_out")[:count]
-            if count == 2:
-                self.guess, self.guessed = "its second result is residual_out", own
+        if own is None and not takes_gradients:
+            own = _by_shape(traced.outputs)
+            if own and count > 1:
+                self.guess, self.guessed = f"its results are {', '.join(own)}", own
         if own is None:
             words = 'a name for each result, such as ("dx", "dw")'
             raise ValueError(f"outputs: got None, needs {words}")
@@ -861,6 +861,21 @@ def own(
             outputs[name] = _indexed(name, value.head.base.shape)
             defs[outputs[name]] = Partial(LOSS, value.head)
     return Norm(defs, outputs)
+
+
+def _by_shape(values):
+    """The results of a forward by their shapes: y, residual_out, mean and rstd in this order; None for others."""
+    rows = [k for k, value in enumerate(values) if _is_of_rows(value)]
+    matrices = ["y", "residual_out"][: len(values) - len(rows)]
+    names = matrices + ["mean", "rstd"][-len(rows) :] * bool(rows)
+    in_order = rows == list(range(len(matrices), len(values)))
+    is_forward = matrices and in_order and len(names) == len(values)
+    return names if is_forward else None
+
+
+def _is_of_rows(value):
+    """Whether a result has one number for each row."""
+    return [size for size in getattr(value, "shape", ()) if size != 1] == [M]
 
 
 def _named(names, values, definitions):
