@@ -361,6 +361,7 @@ def test_functions_are_checked_by_what_is_typed(repository, command, words, foun
     code, out, err = command(*words.split())
     assert err == "" and code == STATUSES[found.partition(":")[0]]
     assert out.startswith(found) and out.count("checked against ") == 1
+    assert ("\n  it is y[i, j] of norm()\n" in out) == found.startswith("refuted")
 
 
 USAGE = {

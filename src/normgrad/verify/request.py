@@ -35,9 +35,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import api, binding, programs
+from . import binding, programs
 from .definitions import NUMBERS, Norm, norm
 from .entries import FUNCTION, NUMBA, TRITON, Entry, definitions_of, entries_of
+from .front import verify
 from .source import is_file, text_of
 from .text import module_of, tree_of, value_of
 from .verdict import NOT_READ, Verdict
@@ -157,7 +158,7 @@ class Request:
             if name in (*programs.OPTIONS, "program", "binding"):
                 raise ValueError(f"{name}: is an argument of verify, and no parameter")
         inputs = {name: argument_of(name, text) for name, text in self.bound.items()}
-        return programs.verify_function(
+        return verify(
             path, self._against(path), self.outputs, name=self.name, run=False, **inputs
         )
 
@@ -172,7 +173,7 @@ class Request:
             raise ValueError(f"{self.name}: is a kernel of Triton's, {needs}")
         bound = {name: parsed(text, name) for name, text in self.bound.items()}
         grid, operator = axes_of(self.grid), norm_of(self.definitions)
-        return api.verify(path, bound, grid, operator, kernel=self.name or None)
+        return verify(path, bound, grid, operator, kernel=self.name or None)
 
     def _against(self, path):
         """The definitions: a norm, the text of a forward with its name, or None for a Function's own forward."""
