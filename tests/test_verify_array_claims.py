@@ -71,23 +71,27 @@ def cases():
         yield pytest.param(*case, id=f"{header} {program}"[:150].replace("\n", "|"))
 
 
-@pytest.mark.parametrize(
-    ("kind", "words", "library", "name", "outputs", "said", "program"), list(cases())
-)
-def test_a_program_of_arrays_has_the_verdict_that_it_is_due(
-    kind, words, library, name, outputs, said, program
-):
+def verdict_on(library, name, outputs, said, program):
+    """The verdict on a program of the table."""
     if library == "torch":
         pytest.importorskip("torch")
     text = LINES[library] + program + "\n"
     outputs = None if outputs == "-" else outputs.split(",")
     if library == "loops":
         stored = {name: Out(name) for name in outputs}
-        verdict = of_loops(text, NORMS[name], stored, said)
-    else:
-        definitions = (text, "forward") if name == "forward" else NORMS[name]
-        options = {"library": library, "run": True, "name": "f"}
-        verdict = verify(text, definitions, outputs, **options, **said)
+        return of_loops(text, NORMS[name], stored, said)
+    definitions = (text, "forward") if name == "forward" else NORMS[name]
+    options = {"library": library, "run": True, "name": "f"}
+    return verify(text, definitions, outputs, **options, **said)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "library", "name", "outputs", "said", "program"), list(cases())
+)
+def test_a_program_of_arrays_has_the_verdict_that_it_is_due(
+    kind, words, library, name, outputs, said, program
+):
+    verdict = verdict_on(library, name, outputs, said, program)
     assert verdict.kind == kind, verdict
     assert words in str(verdict)
     assert not set(said) & set(re.findall(r"\w+(?=\[)", str(verdict.counterexample)))

@@ -9,12 +9,12 @@ import pytest
 from replays import point_of, replays
 from sympy import Gt, Rational
 from tables import claims, parts
-from test_verify_array_claims import LINES, NORMS, cases, of_loops
+from test_verify_array_claims import cases, verdict_on
 from verify_kernels import HEAD, KERNELS
 from verify_triton import edited_base
 
 from normgrad import LAYER_NORM, RMS_NORM, numpy_ref
-from normgrad.verify import COLUMNS, WHOLE, N, Out, eps, norm, verify
+from normgrad.verify import COLUMNS, WHOLE, N, eps, norm, verify
 from normgrad.verify.binding import resolved
 from normgrad.verify.definitions import at
 from normgrad.verify.verdict import NOT_READ, PROVED, REFUTED, WRONG, beside_run
@@ -47,17 +47,7 @@ REFUTED_ARRAYS = [case for case in cases() if case.values[0] == REFUTED]
 def test_a_program_of_arrays_gives_what_was_read(
     kind, words, library, name, outputs, said, program
 ):
-    if library == "torch":
-        pytest.importorskip("torch")
-    text = LINES[library] + program + "\n"
-    outputs = None if outputs == "-" else outputs.split(",")
-    if library == "loops":
-        verdict = of_loops(text, NORMS[name], {n: Out(n) for n in outputs}, said)
-    else:
-        definitions = (text, "forward") if name == "forward" else NORMS[name]
-        options = {"library": library, "run": True, "name": "f"}
-        verdict = verify(text, definitions, outputs, **options, **said)
-    found = replays(verdict)
+    found = replays(verdict_on(library, name, outputs, said, program))
     assert found
     for _, _, replay in found:
         np.testing.assert_allclose(replay.run, replay.stored, 1e-6, 1e-6)

@@ -28,18 +28,17 @@ def is_variance(operator: str, a: Expr, b: Expr) -> bool:
 
 def _cancels(squares, square):
     """Whether two numbers are c * N * sum(x**2) and c * sum(x)**2, beside what has no sum."""
-    (one, c), (other, d) = (
-        _multiple(squares.as_dummy(), 1),
-        _multiple(square.as_dummy(), 2),
-    )
-    if one is None or other is None:
+    square_sum, c = _multiple(squares.as_dummy(), 1)
+    row_sum, d = _multiple(square.as_dummy(), 2)
+    if square_sum is None or row_sum is None:
         return False
-    (r, *ends), (s, *others) = one.limits[0], other.limits[0]
-    x = other.function.xreplace({s: r})
+    (r, *ends), (s, *row_ends) = square_sum.limits[0], row_sum.limits[0]
+    x = row_sum.function.xreplace({s: r})
     entries = x.atoms(Indexed)
     if not entries or x.has(Sum) or not all(entry.has(r) for entry in entries):
         return False
-    return ends == others and expand(c * one.function - ends[1] * d * x**2) == 0
+    difference = c * square_sum.function - ends[1] * d * x**2
+    return ends == row_ends and expand(difference) == 0
 
 
 def _multiple(e, power):

@@ -751,8 +751,6 @@ def _at_sizes(verdict, way):
     if "M = " in verdict.why:
         return verdict
     sizes = way.uneven()
-    if re.search(r"\bM = \d+, N = \d+", verdict.why):
-        return verdict
     if not sizes:
         words = f"{verdict.kind} where {way.words()}, which may be where it is right"
         return verdict.unread(f"{words}: {verdict.why}")
@@ -865,12 +863,12 @@ def own(
 
 def _by_shape(values):
     """The results of a forward by their shapes: y, residual_out, mean and rstd in this order; None for others."""
-    rows = [k for k, value in enumerate(values) if _is_of_rows(value)]
-    matrices = ["y", "residual_out"][: len(values) - len(rows)]
-    names = matrices + ["mean", "rstd"][-len(rows) :] * bool(rows)
-    in_order = rows == list(range(len(matrices), len(values)))
-    is_forward = matrices and in_order and len(names) == len(values)
-    return names if is_forward else None
+    are_of_rows = list(map(_is_of_rows, values))
+    count = sum(are_of_rows)
+    matrices = ["y", "residual_out"][: len(values) - count]
+    names = matrices + ["mean", "rstd"][2 - count :]
+    in_order = are_of_rows == sorted(are_of_rows)
+    return names if matrices and in_order and len(names) == len(values) else None
 
 
 def _is_of_rows(value):

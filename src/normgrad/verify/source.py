@@ -54,6 +54,20 @@ def _only_asked(tree):
             yield from map(id, node.args)
 
 
+def _last_name(node):
+    """What follows the last point of a name, as setattr and object.__setattr__ have one; "" of all else."""
+    return getattr(node, "id", getattr(node, "attr", ""))
+
+
+def _own_setters(tree):
+    """The id of each function that is called to set an attribute of the object itself."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=called, args=[target, *_]):
+                if _last_name(called) in SETTERS and root_of(target) in OWN:
+                    yield id(called)
+
+
 def is_jit(decorator: ast.expr) -> bool:
     """Whether a decorator is jit alone."""
     called = getattr(decorator, "func", decorator)
@@ -77,8 +91,7 @@ class Source:
         tree = module_of(text)
         self._read(tree)
         self._asked = set(_only_asked(tree))
-        # the ids of functions by which an object sets its own attributes
-        self._setters: set[int] = set()
+        self._setters = set(_own_setters(tree))
         for node in ast.walk(tree):
             self._look_for_hidden(node)
         self._files: dict[Path, Source] = {}
@@ -146,12 +159,9 @@ class Source:
                 of_text = root in {**self.functions, **self.imports, **self.constants}
                 if of_text or part in PARTS and root not in OWN:
                     self.hidden = f"an attribute of {root}"
-            case ast.Call(func=called, args=args):
-                name = getattr(called, "id", getattr(called, "attr", ""))
-                if name in SETTERS and args and root_of(args[0]) in OWN:
-                    # the walk comes to a call before its function
-                    self._setters.add(id(called))
-                elif name in SETTERS:
+            case ast.Call(func=called) if id(called) not in self._setters:
+                name = _last_name(called)
+                if name in SETTERS:
                     self.hidden = name
             case ast.Name(id=name, ctx=ast.Load()) if id(node) not in self._asked:
                 for path, _ in self.imports.get(name, ()):
