@@ -6,7 +6,7 @@ import pytest
 from sympy import Add, Mul
 
 from normgrad.symbolic import NotProved, dim, index, prove, tensor, total
-from normgrad.symbolic.patience import OutOfPatience, limited
+from normgrad.symbolic.patience import OutOfPatience, clock, limited
 from normgrad.verify import norm, verify
 
 M, N = dim("M"), dim("N")
@@ -64,9 +64,9 @@ def f(x, weight, bias, rstd):
 
 
 def test_a_verdict_takes_less_than_twice_its_seconds():
-    start = time.monotonic()
+    start = clock()
     verdict = verify(LONG, norm(bias=True), outputs=("y",), seconds=3)
-    assert time.monotonic() - start < 6
+    assert clock() - start < 6
     assert not verdict
 
 

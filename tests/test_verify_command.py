@@ -274,6 +274,23 @@ def test_a_comment_above_one_of_two_functions_of_a_name_is_refused():
         assert requests == [] and "f is defined more than once" in str(errors[0])
 
 
+@pytest.mark.parametrize(
+    ("comment", "count"),
+    [
+        ("# Verify: rms_norm", 1),
+        ("# verify : rms_norm", 1),
+        ("# VERIFY: layer_norm", 1),
+        ("# verify rms_norm", 1),
+        ("# verify that it is rms_norm", 0),
+        ("# verified: rms_norm", 0),
+    ],
+)
+def test_a_comment_that_is_spelled_otherwise_is_named(comment, count):
+    requests, errors, _ = requests_of(f"{comment}\ndef f(x):\n    return x\n")
+    assert requests == [] and len(errors) == count
+    assert all("needs '# verify:'" in str(error) for error in errors)
+
+
 def test_comments_above_a_decorator_beside_others_and_several_of_one_function():
     text = """# what it is
 # verify: g = dy,

@@ -72,3 +72,46 @@ def test_a_launcher_has_the_digits_of_its_kernels():
     text = ROWS.replace("tl.sum(x * x", "tl.sum((x * x).to(tl.float16)")
     line = str(verify(text, norm())).split("\n")[0]
     assert ", with sums in float16 (line 12), with M*x_row_stride < 2^31" in line
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("np.mean((x * x).astype(np.float16), -1, keepdims=True)", "sums in float16"),
+        ("np.mean(x * x, -1, keepdims=True, dtype=np.float16)", "sums in float16"),
+        (
+            "np.einsum('ij,ij->i', x.astype(np.float16), x.astype(np.float16))[:, None] / x.shape[1]",
+            "sums in float16",
+        ),
+        (
+            "np.mean(x * x, -1, keepdims=True).astype(np.float16)",
+            "a row's statistic in float16",
+        ),
+        ("np.mean((x * x).astype(np.float32), -1, keepdims=True)", ""),
+        ("np.mean(x * x, -1, keepdims=True)", ""),
+        ("np.mean((x.astype(np.float16) * x).astype(x.dtype), -1, keepdims=True)", ""),
+    ],
+)
+def test_a_sum_in_16_bits_is_named(text, words):
+    """Below float32 whatever the tensors' dtype: a cast of each column, as the last row has, is none of a sum."""
+    function = f"""import numpy as np
+
+def rms_norm(x, weight, eps):
+    square = {text}
+    return x / np.sqrt(square + eps) * weight
+"""
+    line = str(verify(function, norm(), outputs=("y",))).split("\n")[0]
+    assert line.startswith("proved")
+    assert ("float16" in line) == bool(words)
+    assert f"with {words} (line 4)" in line or not words
+
+
+def test_torch_rounds_a_sum_to_16_bits():
+    function = """import torch
+
+def rms_norm(x, weight, eps):
+    square = (x * x).mean(-1, keepdim=True, dtype=torch.bfloat16)
+    return x * torch.rsqrt(square + eps) * weight
+"""
+    line = str(verify(function, norm(), outputs=("y",))).split("\n")[0]
+    assert "with sums rounded to bfloat16 (line 4)" in line

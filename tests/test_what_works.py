@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from near import near
+from onnx.reference import ReferenceEvaluator
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
@@ -140,11 +141,9 @@ def _exports(norm, x, dy):
 
 
 def _translates_to_onnx(norm, x, _dy):
-    pytest.importorskip("onnxscript", reason="torch.onnx.export needs onnxscript")
-    reference = pytest.importorskip("onnx.reference")
     proto = torch.onnx.export(norm.eval(), (x,), dynamo=True, verbose=False).model_proto
     feeds = {proto.graph.input[0].name: x.numpy()}
-    (y,) = reference.ReferenceEvaluator(proto).run(None, feeds)
+    (y,) = ReferenceEvaluator(proto).run(None, feeds)
     _close(torch.from_numpy(y), norm.theirs(x).detach())
 
 

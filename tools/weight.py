@@ -1,7 +1,7 @@
 """The weight of the code: syntax-tree nodes of each part, which no layout changes, and the share of vague names.
 
 python tools/weight.py            prints both
-python tools/weight.py --check    and fails where a part has grown past its limit in tools/weight.json
+python tools/weight.py --check    and fails where a part is 2 % above its limit in tools/weight.json
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ PARTS = {
     "book/_ext": "book/_ext/",
     "tools": "tools/",
 }
+# above a limit, so that a few lines do not fail; a limit is lowered when its part has shrunk
+SLACK = 0.02
 VAGUE = set(
     "one found given place wanted made each known rest seen handed noted judged looks "
     "thing other others it what".split()
@@ -66,12 +68,12 @@ def weigh() -> dict[str, dict]:
 
 
 def past_limits(weights: dict, limits: dict) -> list[str]:
-    """One line for each weight above its limit."""
+    """One line for each weight that is above its limit by more than the slack."""
     lines = []
     for part, weight in weights.items():
         for name, value in weight.items():
-            if value > limits[part][name]:
-                limit = limits[part][name]
+            limit = limits[part][name]
+            if value > limit * (1 + SLACK):
                 lines.append(f"{part}: got {value} {name}, needs at most {limit}")
     return lines
 

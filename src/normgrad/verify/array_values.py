@@ -136,7 +136,7 @@ class Values:
     """
 
     def __init__(self):
-        self.live, self.line = False, 0
+        self.live = False
 
     def integer(self, value: int) -> int:
         """An integer as it is written."""
@@ -192,7 +192,7 @@ class Values:
         if isinstance(left, Array) and isinstance(right, Array):
             wider = value.dtype == "float64" != state().dtype
             if not wider and is_variance(operation, left.e, right.e):
-                state().cancelling.append(self.line)
+                state().cancelling.append(state().line)
         return value
 
     def compare(self, operation, left, right):

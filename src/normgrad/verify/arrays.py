@@ -19,7 +19,7 @@ from operator import add, mul, sub
 from typing import Any
 
 import sympy
-from sympy import Dummy, Expr, Heaviside, Integer, S, evaluate
+from sympy import Dummy, Expr, Heaviside, Integer, Rational, S, evaluate
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import index
@@ -55,7 +55,8 @@ class State:
            needed: the conditions of its kernels; filled: their lines where a masked lane counts as 0
            narrowed: what else the claim needs to say of them; numbers: of dtypes
            widths: (what has to be below 2^31, the line) of the integers in its kernels
-           cancelling: the lines of variances that are differences of nearly equal numbers
+           line: that is read; cancelling: the lines of variances that are differences of nearly equal numbers
+           narrow: (what is rounded below float32, the line) of sums and of rows' statistics
            is_turned: whether a tensor has been transposed, whose layout later ones may have
     """
 
@@ -78,16 +79,22 @@ class State:
     narrowed: dict[str, None] = field(default_factory=dict)
     numbers: list[str] = field(default_factory=list)
     widths: list[tuple] = field(default_factory=list)
+    line: int = 0
     cancelling: list[int] = field(default_factory=list)
+    narrow: list[tuple[str, int]] = field(default_factory=list)
     is_turned: bool = False
 
     def beside(self, other: State) -> State:
         """This state with all that another trace rests on."""
-        names = "domain kinks zeros words needed numbers widths cancelling".split()
+        names = (
+            "domain kinks zeros words needed numbers widths cancelling narrow".split()
+        )
         notes = {name: getattr(self, name) + getattr(other, name) for name in names}
         return replace(self, **notes)
 
 
+LEAST_FLOAT = Rational(1, 2**1000)
+HALVES = ("float16", "bfloat16")
 # the dtype of the arguments, for a program that does the same for every dtype
 UNNAMED = "unnamed"
 _state: ContextVar[State] = ContextVar("state")
@@ -604,6 +611,8 @@ def _of_numbers(operation, a, b):
     e = ARITHMETIC[operation](left, right)
     if kind == "float" and e.is_number and operation in ("Add", "Sub"):
         _check_digits(e, left, right)
+    if kind == "float" and e.is_Rational:
+        _check_range(e)
     return number(e, kind)
 
 
@@ -614,6 +623,15 @@ def _check_digits(e, left, right):
     """
     if abs(e) * 10**9 < max(abs(left), abs(right)):
         raise NotRead(f"a sum of {left} and {right}, floats that cancel")
+
+
+def _check_range(e):
+    """Refuses a number that a float has no digits for.
+
+    For `1e-5 * 1e-5`. It stops 1e-200 * 1e-200 * 1e200 * 1e200, which is 1 of real numbers and 0 of Python's.
+    """
+    if e != 0 and not LEAST_FLOAT < abs(e) < 1 / LEAST_FLOAT:
+        raise NotRead("arithmetic of floats, past the largest or the smallest")
 
 
 def compared(operation: str, a: Any, b: Any) -> Array:
@@ -785,8 +803,16 @@ def expanded(a: Array, shape: Sequence[Any]) -> Array:
 # sums
 
 
+def note_sum(library: str, dtype: str) -> None:
+    """Notes a sum below float32; torch adds up in float32 and rounds the result."""
+    if dtype in HALVES:
+        verb = "in" if library == "numpy" else "rounded to"
+        state().narrow.append((f"sums {verb} {dtype}", state().line))
+
+
 def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     """The sum over axes; keep leaves them with one entry."""
+    note_sum(a.library, a.dtype)
     sizes = {a.letter(axis): a.shape[axis] for axis in axes}
     shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]
     if a.memory.is_short:
@@ -851,6 +877,8 @@ def einsum(text: Any, arrays: Sequence[Any]) -> Array:
     if library == "torch" and len({a.dtype for a in arrays}) > 1:
         raise NotRead("a product of tensors of two dtypes, which torch refuses")
     added = {letters[c]: size for c, size in sizes.items() if c not in result}
+    if added:
+        note_sum(library, dtype)
     product = summed(product, added)
     axes = {letters[c]: AXES[len(result) - 1 - k] for k, c in enumerate(result)}
     shape = [sizes[c] for c in result]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -218,7 +219,9 @@ def _check_count(word, node, choices):
     for choice in choices.get(getattr(node, "id", ""), [node] * (node is not None)):
         count = getattr(choice, "value", None)
         is_one = type(count) is int and count > 0
-        if not is_one or word != "num_stages" and (count & (count - 1) or count > 32):
+        largest = {"num_stages": math.inf, "num_warps": 32, "num_ctas": 1}[word]
+        is_even = word == "num_stages" or is_one and count & (count - 1) == 0
+        if not is_one or not is_even or count > largest:
             raise NotRead(f"a Config with {word}={ast.unparse(choice)}")
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -165,6 +166,7 @@ def library_of(program: Any) -> str:
     return "numpy"
 
 
+@lru_cache(maxsize=64)
 def _imported(text):
     """The words of a text's imports."""
     nodes = ast.walk(module_of(text))
@@ -240,8 +242,9 @@ def trace(
     noted = traces[0].noted
     # an operation of float64 loses no digit that a tensor of fewer bits has
     for trace_ in traces[1:]:
-        lines = trace_.noted.cancelling
+        lines, narrow = trace_.noted.cancelling, trace_.noted.narrow
         noted.cancelling = [line for line in noted.cancelling if line in lines]
+        noted.narrow = [note for note in noted.narrow if note in narrow]
     return traces[0]
 
 
@@ -380,15 +383,21 @@ def launches(program: Any) -> bool:
         # what it imports of its package may launch; a file of NumPy's does not
         return "numpy" not in words or not {"torch", "triton"}.isdisjoint(words)
     if isinstance(program, str):
-        nodes = list(ast.walk(module_of(program)))
-        functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
-        imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
-        wrappers = [wrapper for node in functions for wrapper in node.decorator_list]
-        jits = list(filter(is_jit, wrappers))
-        return bool(jits) and any("triton" in ast.unparse(n) for n in imports + jits)
+        return _has_kernels(program)
     function = getattr(program, "forward", program)
     names = getattr(function, "__globals__", {})
     return any(map(is_kernel, names.values()))
+
+
+@lru_cache(maxsize=64)
+def _has_kernels(text):
+    """Whether a text defines a kernel of Triton's."""
+    nodes = list(ast.walk(module_of(text)))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+    imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
+    wrappers = [wrapper for node in functions for wrapper in node.decorator_list]
+    jits = list(filter(is_jit, wrappers))
+    return bool(jits) and any("triton" in ast.unparse(n) for n in imports + jits)
 
 
 def parameters_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from .source import Source, root_of
 
@@ -138,6 +139,7 @@ def is_super_init(node: ast.expr) -> bool:
     return False
 
 
+@lru_cache(maxsize=64)
 def may_change(source: Source) -> bool:
     """Whether a text may give another value to a name of a function, or to an attribute of a library."""
     if source.hidden or "*" in source.imports:

@@ -44,6 +44,7 @@ LIBRARIES |= {lib.__name__: dir(lib) for lib in (abc, dataclasses, functools, ma
 DECORATORS = ("classmethod", "property", "staticmethod")
 
 
+@functools.lru_cache(maxsize=64)
 def check_bound(tree: ast.Module, is_plain: bool = False) -> None:
     """Refuse a module whose lines name what is not bound before, as in a default, a base or a decorator.
 

@@ -90,6 +90,7 @@ from .tables.numpy import of_dtype
 from .tables.python import BUILTINS, HOST_BUILTINS, LONGEST, iterated
 from .tables.signatures import Device, Fields, Known, Quiet, Trained
 from .text import module_of
+from .values import LeftOut
 
 DEEPEST = 40
 # when a name is bound: while the module is read, in the call, in the backward of an autograd Function
@@ -258,6 +259,13 @@ class Instance:
     made: bool = False
 
 
+# what is asked of a tensor besides its numbers
+LAYOUT = {
+    *("stride", "shape", "size", "numel", "dtype", "device", "ndim", "dim"),
+    *("element_size", "is_contiguous"),
+}
+
+
 def local_names(body: Sequence[ast.AST], in_place: bool = True) -> set[str]:
     """The names that statements bind, those of functions and of classes within them left out.
 
@@ -329,6 +337,14 @@ def check_names(annotation: ast.expr, scope: Any) -> None:
             raise NotRead(f"{part.id}, an annotation that has no value")
 
 
+class Bindings(dict):
+    """Names with their values, the one that was bound last at the end, as the function that a text is read for."""
+
+    def __setitem__(self, name, value):
+        self.pop(name, None)
+        super().__setitem__(name, value)
+
+
 class Scope:
     """The names of a call.
 
@@ -337,7 +353,7 @@ class Scope:
     """
 
     def __init__(self, parent, local, reader):
-        self.parent, self.local, self.names = parent, set(local), {}
+        self.parent, self.local, self.names = parent, set(local), Bindings()
         self.reader, self.phase = reader, reader.phase
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -1182,7 +1198,7 @@ class Reader(Walker):
         """An operation of two values, whose digits may cancel in its line."""
         left = self.evaluate(node.left, names)
         right = self.evaluate(node.right, names)
-        self.values.line = node.lineno
+        state().line = node.lineno
         return self.values.operate(type(node.op).__name__, left, right)
 
     def value_Name(self, node, scope):
@@ -1356,7 +1372,9 @@ class Reader(Walker):
                 isinstance(target, Known)
             ):
                 return target(self._comprehension(values, scope))
-        return self.call(target, *self.arguments(node, scope))
+        arguments = self.arguments(node, scope)
+        state().line = node.lineno
+        return self.call(target, *arguments)
 
     def call(self, target: Any, args: list, options: dict | None = None) -> Any:
         """The value of a call."""
@@ -1398,6 +1416,9 @@ class Reader(Walker):
         self.depth += 1
         try:
             result = self.returned(body, scope)
+        except LeftOut as reason:
+            _check_alone(reason, node, scope)
+            raise
         finally:
             self.depth -= 1
         if any("_op" in ast.unparse(d) for d in getattr(node, "decorator_list", ())):
@@ -1442,6 +1463,48 @@ class Reader(Walker):
         result = self.forward(kind, list(args))[0]
         results_of(result)
         return result
+
+
+def _check_alone(reason, function, scope):
+    """Accuses no launch of what another statement may write.
+
+    For `kernel[(M // 2,)](x, y, 0)` before a launch for the other rows, and for a launch in a loop. A launch whose y
+    no other statement of the launcher hands on, or writes into, stays wrong.
+    """
+    names = set()
+    for name, value in scope.names.items():
+        if isinstance(value, Array) and any(value.memory is t for t in reason.tensors):
+            names.add(name)
+    uses = 0
+    for node in ast.walk(function):
+        match node:
+            case ast.For() | ast.While():
+                uses += reason.line in {getattr(n, "lineno", 0) for n in ast.walk(node)}
+            case ast.Call(func=ast.Attribute(attr=name)) if name in CALLED:
+                continue
+            case ast.Call(args=args, keywords=options):
+                handed = [*args, *(option.value for option in options)]
+                uses += any(names & _tensors_in(argument) for argument in handed)
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+                uses += name in names
+    if uses > 1:
+        unread = NotRead(f"{reason}, unless another statement writes them")
+        unread.line = reason.line
+        raise unread from None
+
+
+def _tensors_in(node):
+    """The names in an argument, but those of which only a shape or a stride is asked."""
+    asked = {
+        id(part.value)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Attribute) and part.attr in LAYOUT
+    }
+    return {
+        part.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name) and id(part) not in asked
+    }
 
 
 def _check_fresh(result, arguments):

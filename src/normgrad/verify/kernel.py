@@ -173,7 +173,13 @@ class Kernel(Walker):
         """One of two values, by a test that Triton decides while it compiles."""
         if not self.is_fixed(node.test, local):
             raise NotRead(f"a choice by {ast.unparse(node.test)}, {RUNTIME}")
+        self.check_condition(self.evaluate(node.test, local), node.test, local)
         return super().chosen(truth, node, local)
+
+    def check_condition(self, test, node, local):
+        """Refuses a float that is compiled in as a condition: Triton takes bool, int and None."""
+        if isinstance(test, Number) and self.is_fixed(node, local):
+            raise uncompiled("a branch on a float that is compiled in")
 
     def either(self, test, node, local):
         """A choice by a dtype, of two values that are equal."""
@@ -547,6 +553,7 @@ class Kernel(Walker):
         and what it binds ends with it. Without it `if n < 1: x = undefined` and `if n > 0: z = x` are proved.
         """
         test = self.evaluate(node.test, local)
+        self.check_condition(test, node.test, local)
         if self.tiles.varies(test) and not node.orelse:
             return self._guarded(node, node.body, test, local)
         decided = self.tiles.truth(test)

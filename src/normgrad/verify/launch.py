@@ -61,7 +61,7 @@ from .places import CEILING, FLOOR, LEAST
 from .sizes import ceiling, in_words, is_power_of_2, rounded
 from .source import Source
 from .tables.signatures import Address, Fields
-from .values import NotRead, Unknown, Unsupported, Wrong
+from .values import LeftOut, NotRead, Unknown, Unsupported, Wrong
 
 # what Triton takes beside the kernel's own arguments
 COMPILED = {
@@ -82,7 +82,9 @@ MOST_LANES = 2**20
 TILES = re.compile(r"\b(arange|zeros|full|make_block_ptr)$")
 POWERS = "N a power of 2"
 # what a kernel rests on besides its arguments
-SAID = re.compile(" other than 1| before a lock is given back ")
+SAID = re.compile(
+    " other than 1| before a lock is given back |what line .* (promises|asserts)"
+)
 ZERO_BEFORE = " is 0 before the kernel runs"
 LETTERS = {
     (M, N): "i, j",
@@ -166,6 +168,10 @@ class Caller:
             else:
                 value = self.evaluate(kernel, setting, dict(values))
                 values[setting.name] = value
+        for argument in function.args.args:
+            if is_constexpr(argument) and isinstance(values.get(argument.arg), Array):
+                words = f"{kernel.name} is given a tensor for {argument.arg}"
+                raise NotRead(f"{words}, a number that Triton compiles in")
         missing = [key for key in names if key not in {*values, *defaults}]
         if missing and decorators.unseen:
             # what it sets, and that it compiles, is the package's own word
@@ -229,7 +235,7 @@ class Caller:
                 except NotRead:
                     continue
                 words = f"{kernel.name} has one block of {e} columns, and leaves"
-                raise Wrong(f"{words} columns out, as {sizes}")
+                raise _left_out(f"{words} columns out, as {sizes}", kernel, values)
 
     def _check_grid(self, kernel, names, values, grid, blocks):
         """Refuses a grid that has fewer programs than the kernel needs.
@@ -255,7 +261,8 @@ class Caller:
                     sizes = state().way.example([grid[axis] < needed])
                     if sizes:
                         words = f"axis {axis} of the grid has {grid[axis]} programs"
-                        raise Wrong(f"{words}, needs {needed}, as {sizes}")
+                        words = f"{words}, needs {needed}, as {sizes}"
+                        raise _left_out(words, kernel, values)
 
     def _check_strides(self, kernel, names, values, grid, blocks):
         """Refuses a kernel that takes rows to lie a block apart.
@@ -337,8 +344,8 @@ def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
             raise NotRead(f"a launch with {key}, which is not read")
         elif key not in COMPILED:
             raise unlaunched(f"{name} has no argument {key}")
-        elif key == "num_warps":
-            _check_warps(value)
+        else:
+            _check_option(key, value)
     _check_tuners(name, {*values, *options}, decorators)
     for setting in decorators.settings:
         if setting.tuned and setting.name not in names:
@@ -370,6 +377,29 @@ def _check_tuners(name, given, decorators):
     elif not twice:
         return
     raise NotRead(words) if decorators.unseen else unlaunched(words)
+
+
+def _check_option(key, value):
+    """Refuses an option with which it is not known that a kernel compiles, and runs at every size.
+
+    For `num_stages=3`. It stops num_ctas=3, which does not compile, and launch_cooperative_grid=True, with which a GPU
+    refuses more programs than it can hold at once.
+    """
+    if key == "num_warps":
+        return _check_warps(value)
+    is_count = is_integer(value) and not isinstance(value, bool)
+    if is_count:
+        is_count = plain(value).is_positive
+    known = {
+        "num_stages": is_count,
+        "num_ctas": is_count and plain(value) == 1,
+        "maxnreg": value is None or is_count,
+        "enable_fp_fusion": isinstance(value, bool),
+        "launch_cooperative_grid": value is False,
+        "launch_pdl": value is False,
+    }
+    if not known[key]:
+        raise NotRead(f"a launch with {key}, whose value is not read")
 
 
 def _check_warps(value):
@@ -416,6 +446,38 @@ def _functions(kernel) -> list[ast.FunctionDef]:
     return list(found.values())
 
 
+def _left_out(why, kernel, values) -> LeftOut:
+    """What is wrong with a launch that leaves rows or columns out, and the tensors that it stores into."""
+    reason = LeftOut(why)
+    function = kernel.source.function(kernel.name)
+    stored = set()
+    for node in ast.walk(function):
+        if _is_store(node):
+            pointer = [*node.args, *(word.value for word in node.keywords)][0]
+            stored |= names_in(pointer)
+    stored = stored | _made_of(stored, function)
+    arrays = [v for k, v in values.items() if k in stored and isinstance(v, Array)]
+    reason.tensors = tuple(value.memory for value in arrays)
+    return reason
+
+
+def _made_of(names, function) -> set[str]:
+    """The names of what names are made of in a function, as `Y` of `y_rows = Y + row * stride`."""
+    waiting = sorted(names)
+    for name in waiting:
+        for node in ast.walk(function):
+            match node:
+                case (
+                    ast.Assign(targets=[target], value=value)
+                    | ast.AnnAssign(target, value=ast.expr() as value)
+                    | ast.AugAssign(target, value=value)
+                    | ast.For(target, iter=value)
+                ):
+                    if name in names_in(target):
+                        waiting += sorted(names_in(value) - set(waiting))
+    return set(waiting)
+
+
 def _stores(kernel, blocks, values, grid) -> int:
     """How many blocks a kernel stores in a row at most; 0 where the text does not tell.
 
@@ -451,20 +513,9 @@ def _is_over_rows(loop, function, blocks, values) -> bool:
     """
     if not isinstance(loop, ast.For) or loop not in ast.walk(function):
         return False
-    names = [node.id for node in ast.walk(loop.iter) if isinstance(node, ast.Name)]
-    for name in names:
-        for node in ast.walk(function):
-            match node:
-                case (
-                    ast.Assign(targets=[target])
-                    | ast.AugAssign(target)
-                    | ast.AnnAssign(target)
-                    | ast.For(target)
-                ):
-                    if name in names_in(target):
-                        names += sorted(names_in(node) - set(names))
+    names = _made_of(names_in(loop.iter), function)
     sizes = set()
-    for name in set(names) & values.keys():
+    for name in names & values.keys():
         if name in blocks or not is_number(values[name]):
             return False
         sizes |= plain(values[name]).free_symbols
@@ -490,7 +541,13 @@ def _may_be_block(key, values, kernel) -> bool:
     if not plain(value).is_positive:
         return False
     (node,) = [a for a in kernel.source.function(kernel.name).args.args if a.arg == key]
-    return node.annotation is not None and "constexpr" in ast.unparse(node.annotation)
+    return is_constexpr(node)
+
+
+def is_constexpr(argument: ast.arg) -> bool:
+    """Whether a parameter is a number that is compiled in."""
+    kind = argument.annotation
+    return kind is not None and "constexpr" in ast.unparse(kind)
 
 
 def _assignments(blocks, values, given=()) -> Iterator[dict[str, Any]]:

@@ -18,6 +18,8 @@ One pattern is of tiles whose first index is no multiple of the block: they star
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from sympy import Add, Expr, Function, S, Symbol, cancel, expand, fraction
 
 from ..symbolic.symbols import M, N
@@ -50,12 +52,16 @@ def least(*integers: Expr) -> Expr:
     return LEAST(*sorted(smallest, key=str)) if len(smallest) > 1 else smallest.pop()
 
 
+@lru_cache(maxsize=10_000)
 def exact(a: Expr, b: Expr) -> Expr | None:
     """a / b where that is a polynomial with whole coefficients, else None.
 
     For (n * b) // b. It stops (2 * n + 1) // 2, which is n, and not n + 1/2.
     """
-    quotient = expand(cancel(expand(a) / b))
+    quotient = expand(a) / b
+    if b.is_Add:
+        quotient = cancel(quotient)
+    quotient = expand(quotient)
     for term in Add.make_args(quotient):
         if not term.as_coeff_Mul()[0].is_Integer or fraction(term)[1] != 1:
             return None

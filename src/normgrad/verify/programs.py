@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -28,7 +27,7 @@ from sympy import (
 from ..symbolic.calculus import RangeError
 from ..symbolic.definitions import Defs
 from ..symbolic.notation import Partial, tensor
-from ..symbolic.patience import OutOfPatience, limited
+from ..symbolic.patience import OutOfPatience, clock, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from ..symbolic.witness import counterexample
@@ -715,6 +714,8 @@ class _Claim:
         numbers = dict.fromkeys(state.numbers)
         if state.cancelling:
             numbers[cancelling(state.cancelling)] = None
+        for words, line in state.narrow:
+            numbers[f"with {words} (line {line})"] = None
         numbers = *numbers, *below(state.widths)
         claim = Claim(results, clauses=tuple(clauses), numbers=numbers)
         return noted(state, definitions, verdicts, claim, assumptions)
@@ -906,13 +907,13 @@ def _of_output(name, value, definitions, seconds):
         kind = NOT_READ if sizes == list(shape) else WRONG
         return Verdict(kind, why=why)
     stored = entry(value, getattr(head, "indices", ()))
-    deadline = time.monotonic() + MORE * seconds
+    deadline = clock() + MORE * seconds
     claim = f"{name} = {head}"
     if stored.has(next_power_of_2):
         return _with_powers(stored, head, definitions.defs, claim, seconds)
     verdict = compare(stored, head, definitions.defs, claim, seconds)
     if verdict.kind == REFUTED:
-        left = deadline - time.monotonic()
+        left = deadline - clock()
         with suppress(NotImplementedError, OutOfPatience, ValueError), limited(left):
             terms = field_terms(stored - head, definitions)
             shorter = min(verdict.difference, terms, key=lambda parts: len(str(parts)))

@@ -55,8 +55,11 @@ DEFINITIONS = {
 OWN_FORWARD = "own_forward"
 OPTIONS = ("outputs", "reference")
 COMMENT = re.compile(r"#\s*verify:")
+# a comment that is meant to ask, and asks for nothing: another spelling of the word, or no colon
+MISSPELLED = re.compile(rf"#\s*verify\s*(:|\s({'|'.join(DEFINITIONS)})\b)", re.I)
 ASSIGNED = re.compile(r"(\w+)\s*=(?!=)\s*(.*)", re.DOTALL)
 NEEDED = "stands above no function, needs one of the module, or its decorators, in the next line"
+SPELLING = "needs '# verify:' in small letters, with a colon"
 # the letters of a comment with the lines that it goes on in
 LONGEST = 5000
 
@@ -304,6 +307,8 @@ def requests_of(text: str) -> tuple[list[Request], list[CommentError], list[Entr
     for line, comment in comments.items():
         start = COMMENT.match(comment)
         if start is None:
+            if MISSPELLED.match(comment):
+                errors.append(CommentError(f"got {comment!r}, {SPELLING}", line))
             continue
         last, asked = line, comment[start.end() :].strip()
         while asked.endswith((",", ";")) and last + 1 in comments:
@@ -331,7 +336,7 @@ def requests_of(text: str) -> tuple[list[Request], list[CommentError], list[Entr
 def _comments(text):
     """({line: its comment} where there is nothing else, the lines where a request stands beside code)."""
     comments, beside = {}, []
-    if not COMMENT.search(text):
+    if not (COMMENT.search(text) or MISSPELLED.search(text)):
         return comments, beside
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type != tokenize.COMMENT:

@@ -258,6 +258,8 @@ def _at_least_0(relation, holds):
 
 def rounded(e: Expr) -> Expr:
     """An expression of numbers with its roundings carried out."""
+    if e.is_Atom:
+        return e
     quotients = (CEILING, lambda a, b: -(-a // b)), (FLOOR, lambda a, b: a // b)
     for head, divided in quotients:
         e = e.replace(head, divided)

@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -53,9 +54,12 @@ def check_type(argument: str, value: Any, *types: type) -> None:
         raise TypeError(f"{argument}: got {value!r}, needs {needs}")
 
 
+types_of = cache(get_type_hints)
+
+
 def check_fields(instance: Any) -> None:
     """TypeError where a field of a dataclass is not of the type that it is declared with."""
-    for name, kind in get_type_hints(type(instance)).items():
+    for name, kind in types_of(type(instance)).items():
         kinds = get_args(kind) if isinstance(kind, UnionType) else ()
         check_type(
             name, getattr(instance, name), *(kinds or [get_origin(kind) or kind])
@@ -89,8 +93,9 @@ def tree_of(argument: str, text: str) -> ast.expr:
     raise ValueError(message)
 
 
+@lru_cache(maxsize=64)
 def module_of(text: str) -> ast.Module:
-    """The syntax tree of a program's text.
+    """The syntax tree of a program's text, one for all who ask: nobody writes into it.
 
     Raises:  NotPython for text that is not Python, or too deeply nested to be read
     """

@@ -35,6 +35,15 @@ class Wrong(NotRead):
     """A line that is followed and wrong whatever the definitions."""
 
 
+class LeftOut(Wrong):
+    """Rows or columns that one launch leaves out.
+
+    Args:  tensors: the memory of what it stores into, which another statement of the launcher may write as well
+    """
+
+    tensors: tuple = ()
+
+
 class Misfit(Wrong):
     """A line that is followed and does not fit the shapes that the arguments have been given, or are taken to have."""
 

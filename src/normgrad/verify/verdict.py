@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from sympy import Add, Expr, Rational, Tuple, evaluate
 
 from ..symbolic.definitions import Defs
 from ..symbolic.normal_form import as_powers, nf
-from ..symbolic.patience import OutOfPatience, limited
+from ..symbolic.patience import OutOfPatience, clock, limited
 from ..symbolic.proof import NotProved, lettered, prove
 from ..symbolic.symbols import eps
 from ..symbolic.witness import Counterexample
@@ -385,7 +384,7 @@ def compare(
     Args:  stored, defined: the two sides in one set of symbols; defs: what the names stand for
            seconds: after how many the proof is given up; after half as many more the difference
     """
-    deadline = time.monotonic() + MORE * seconds
+    deadline = clock() + MORE * seconds
     try:
         prove(stored, defined, defs, seconds=seconds)
     except NotProved as reason:
@@ -397,7 +396,7 @@ def compare(
                 NOT_READ, _claims(claim), why=f"{ALIKE} {reason.counterexample}"
             )
         difference = (stored - defined,)
-        left = deadline - time.monotonic()
+        left = deadline - clock()
         with suppress(NotImplementedError, OutOfPatience, ValueError), limited(left):
             difference = _terms(stored, defined, defs)
         return Verdict(

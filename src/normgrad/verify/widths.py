@@ -28,7 +28,8 @@ QUOTIENTS = CEILING, FLOOR, LEAST
 
 INTEGERS = (
     "integers have Triton's widths, and sizes, strides, arguments and numbers of "
-    f"programs are below 2^{BITS - 1}, also with blocks or programs added"
+    f"programs are below 2^{BITS - 1}, also with blocks or programs added; no tile has more "
+    "than 2^20 lanes, with which Triton compiles none"
 )
 
 

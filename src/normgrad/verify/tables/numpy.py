@@ -6,10 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from operator import mul
 
-from sympy import KroneckerDelta, Max, Min, S
+from sympy import KroneckerDelta, Max, Min, S, Sum
 
+from ...symbolic.symbols import N
 from ..arrays import (
     AXES,
+    HALVES,
     Array,
     DType,
     Misfit,
@@ -32,6 +34,7 @@ from ..arrays import (
     like,
     matmul,
     moved,
+    note_sum,
     number,
     perhaps_view,
     plain,
@@ -75,6 +78,8 @@ def cast(a, dtype, copy=False):
     if not isinstance(a, Array):
         raise NotRead(f"a cast of {type(a).__name__}")
     name = name_of_dtype(a.library, dtype)
+    if name in HALVES and N not in a.shape and a.e is not None and a.e.has(Sum):
+        state().narrow.append((f"a row's statistic in {name}", state().line))
     if a.kind == "float" and a.dtype == name != "mixed" and not copy:
         return a
     new = array(a.shape, a.e, a.library, name)
@@ -147,8 +152,11 @@ def clipped(a, least, largest):
 
 def folded(f, a, axis=None, keepdims=False, dtype=None):
     """A sum or a mean."""
-    result = f(a, axes_of(a, axis), keepdims)
-    return result if dtype is None else cast(result, dtype)
+    if dtype is None:
+        return f(a, axes_of(a, axis), keepdims)
+    result = cast(f(a, axes_of(a, axis), keepdims), dtype)
+    note_sum(a.library, result.dtype)
+    return result
 
 
 def numpy_folded(f, a, axis, dtype, keepdims):
