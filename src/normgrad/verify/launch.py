@@ -14,7 +14,7 @@ import builtins
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -909,7 +909,9 @@ class _Binding:
         for value in self.tensors.values():
             # what it holds is not known from now on
             value.memory.is_lost |= value.memory.kind == "int"
-        state().needed += reading.conditions
+        for condition in reading.conditions:
+            relation = condition.relation.xreplace(self._back)
+            state().needed.append(replace(condition, relation=relation))
         state().filled |= reading.filled
         state().narrowed.update(dict.fromkeys(reading.narrowed))
         state().numbers += reading.numbers
