@@ -11,6 +11,7 @@ from pathlib import Path
 
 import field_kernels
 import pytest
+import report
 from machine_mutants import machine_mutants, statement_at
 from programs import RIGHT, WRONG
 from replays import replays
@@ -402,3 +403,15 @@ def test_what_is_wrong_is_not_proved(program):
     result = program.verdict(run=False)
     assert result.kind in ("not read", "wrong in itself", "refuted")
     assert result.counterexample if result.kind == "refuted" else result.why
+
+
+def test_what_is_wrong_in_the_table_has_a_report(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["report.py", "--folder", str(tmp_path)])
+    report.main()
+    texts = [path.read_text() for path in tmp_path.iterdir()]
+    assert len(texts) == 3
+    for text in texts:
+        for part in ("**Where.**", "M = 2|M=2|M = 3", "**Fix.** "):
+            assert re.search(part.replace("*", r"\*"), text), text
+    with pytest.raises(ValueError, match="names no input"):
+        report.smallest("wrong in itself")
