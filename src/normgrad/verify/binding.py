@@ -305,6 +305,7 @@ class Launch:
              called: whether the binding is a call that was read, and has every argument
              groups: {argument: (how many rows it has, to which programs add whose number is the same modulo that,
              whether it has the arguments' dtype)}
+             even: the sizes that are multiples of their blocks
     Raises:  ValueError for what is none of these, and for two blocks of one kind; TypeError for another type
     """
 
@@ -314,6 +315,7 @@ class Launch:
     zero: bool = False
     called: bool = False
     groups: Mapping[str, tuple] = field(default_factory=dict)
+    even: frozenset[Symbol] = frozenset()
 
     def __post_init__(self):
         check_fields(self)

@@ -594,6 +594,7 @@ class _Binding:
         self.blocks = {letter(key): plain(values[key]) for key in self.kinds}
         # {what a launcher computes: what stands for it}
         self.exchange: list[tuple[Expr, Expr]] = []
+        even = set()
         for key, kind in self.kinds.items():
             e = plain(values[key])
             size, tiles = {
@@ -602,6 +603,8 @@ class _Binding:
                 ROWS: (M, ROW_TILES),
             }[kind]
             self.exchange.append((ceiling(size, e), tiles))
+            if state().way.divides(e, size):
+                even.add(size)
             if not e.is_number:
                 self.exchange.append((e, letter(key)))
         self.counts = grid
@@ -632,7 +635,11 @@ class _Binding:
             if key in values:
                 arguments[key] = self._argument(key, values[key])
         self.launch = Launch(
-            arguments, tuple(self.grid), called=True, groups=self.groups
+            arguments,
+            tuple(self.grid),
+            called=True,
+            groups=self.groups,
+            even=frozenset(even),
         )
 
     def _exchange_rows(self, values):
@@ -819,6 +826,7 @@ class _Binding:
             e = e.as_dummy() if isinstance(e, Expr) else e
             parts.append((name, type(bound), e, getattr(bound, "stride", None)))
         name = id(self.kernel.source), self.kernel.name, str(self.groups)
+        name = *name, self.launch.even
         return name, tuple(parts), self.launch.grid, tuple(self.blocks.items())
 
     def _read(self, fill):

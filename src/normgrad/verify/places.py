@@ -262,7 +262,8 @@ class Places:
             return None
         for axis, kind in enumerate(self.launch.grid):
             if q == PIDS[axis] and kind == "column tiles":
-                return "grid", True, N, None, frozenset({axis})
+                past = N not in self.launch.even
+                return "grid", past, N, None, frozenset({axis})
         first, s, end, turn = self._progression(q, block, N, tiles)
         if s == 0:
             last = first
@@ -277,7 +278,8 @@ class Places:
         ends = left.is_number and left >= 0
         if not starts or not ends:
             return None
-        return (first, last), left == 0, N, turn, frozenset()
+        past = left == 0 and N not in self.launch.even
+        return (first, last), past, N, turn, frozenset()
 
     def _row(self, e):
         """What a pattern says of rows, None for none.
@@ -300,20 +302,21 @@ class Places:
                 frozenset(map(self.launch.grid.index, LEADING_AXES)),
             )
         first, s, end, turn = self._progression(q, unit, M, tiles)
+        past = lanes and M not in self.launch.even
         if (first, s, end) == (0, 1, tiles):
-            return "all", lanes, M, turn, frozenset()
+            return "all", past, M, turn, frozenset()
         for axis, kind in enumerate(self.launch.grid):
             pid, own = PIDS[axis], frozenset({axis})
             if s == 0 and q == pid and kind == ("row tiles" if lanes else "rows"):
-                return "own", lanes, M, None, own
+                return "own", past, M, None, own
             programs = self.launch.programs(axis)
             if s != 0 and (first, s, end) == (pid, programs, tiles):
-                return "own", lanes, M, turn, own
+                return "own", past, M, turn, own
         share = self._share(first, end, tiles) if s == 1 else None
         if share is None:
             return None
         axis, last = share
-        return "own", lanes or end != last, M, turn, frozenset({axis})
+        return "own", past or end != last, M, turn, frozenset({axis})
 
     def _of_leading(self, q):
         """Whether an index is b*T + t, of a grid that has the programs (b, t) of all B*T rows.

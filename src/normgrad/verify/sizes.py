@@ -188,6 +188,14 @@ class Way:
                 return True
         return False
 
+    def divides(self, block: Expr, size: Expr) -> bool:
+        """Whether a block divides a size by the choices, so that its tiles need no mask.
+
+        For a launcher that asks for N % B == 0. It stops a load without a mask where M % B == 0 is asked.
+        """
+        rests = size - block * floor(size, block), size - block
+        return any(self.is_least(rest) and self.is_least(-rest) for rest in rests)
+
     def following(self) -> Way | None:
         """The next way, None after the last."""
         choices = dict(self.choices)
