@@ -20,26 +20,32 @@ LINES = list(claims("verify_launchers.txt"))
 # what a run on the CPU may answer by an access outside of the tensors' memory; what the interpreter does not refuse
 OUTSIDE = (
     "past the end|apart, and they lie|has no argument|makes a constant|num_warps="
-    "|float that is compiled in"
+    "|float that is compiled in|as Triton takes"
 )
 
 
-def is_right(base, module, M, N, apart, axes):
+def is_right(base, module, M, N, apart, axes, heads=1):
     """Whether a launcher gives y, and dx and dw, at sizes.
 
     Args:  apart: whether the rows of x lie further apart than N; axes: of x
+           heads: how many rows have a weight of their own
     """
     generator = torch.Generator().manual_seed(0)
     x = torch.randn((M, N + 3 * apart), generator=generator)[:, :N]
-    weight = torch.randn(N, generator=generator)
+    weight = torch.randn((heads, N), generator=generator)
+    if heads == 1:
+        weight = weight[0]
     dy = torch.randn((M, N), generator=generator)
     eps, wide = 1e-2, x.double().requires_grad_()
     w = weight.double().requires_grad_()
-    y = wide * (wide.square().mean(1, keepdim=True) + eps).rsqrt() * w
+    rows = torch.arange(M) % heads
+    scale = w if heads == 1 else w[rows]
+    y = wide * (wide.square().mean(1, keepdim=True) + eps).rsqrt() * scale
     dx, dw = torch.autograd.grad(y, (wide, w), dy.double())
     given = x.clone() if not apart else x
     if axes == 3:
-        given = given.view(1, M, N)
+        leading = (1, M) if heads == 1 else (M // heads, heads)
+        given = given.view(*leading, N)
     try:
         if base in ("FUNCTION", "LOCKS"):
             given.requires_grad_()
@@ -98,13 +104,15 @@ def test_a_launcher_is_what_runs(kind, _, line, poisoned, tmp_path):
         return
     text = text.replace("x.is_cuda", "not x.is_cuda").replace('"cuda"', '"cpu"')
     sizes = sizes_of(verdict, (3, 5))
-    axes = 3 if "(B, T, N)" in str(verdict) else 2
+    axes, heads = 3 if "(B, T, N)" in str(verdict) else 2, 1
+    if "vectors (T, N)" in str(verdict):
+        sizes, heads = (6, 5), 3
     try:
         module = imported(text, tmp_path)
     except (AttributeError, NameError):
         assert kind != "proved"
         return
-    assert is_right(base, module, *sizes, False, axes) == (kind == "proved")
+    assert is_right(base, module, *sizes, False, axes, heads) == (kind == "proved")
     if "any positive stride" in str(verdict) and base != "LAYER":
         assert is_right(base, module, *sizes, True, axes)
 
@@ -133,6 +141,21 @@ class Reference(torch.nn.Module):
         return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
 """
     assert verify(text, norm(), outputs=("y",), dim=N).kind == PROVED
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "kind"),
+    [
+        ("Parameter(weight)", "weight", PROVED),
+        ("Parameter(2 * weight)", "weight", NOT_READ),
+        ("Parameter(weight)\n        self.other = weight", "other", NOT_READ),
+    ],
+)
+def test_a_layer_is_handed_its_weight(made, used, kind):
+    text = BASES["LAYER"].replace("self, dim", "self, weight")
+    text = text.replace("Parameter(torch.ones(dim))", made)
+    text = text.replace("x, self.weight", f"x, self.{used}")
+    assert verify(text, NORM, outputs=("y",)).kind == kind
 
 
 def test_a_file_is_read_with_its_package(tmp_path):

@@ -60,9 +60,10 @@ the first line says which. A function without gradients may be compared with ano
 Of a function that launches kernels 2 to 11 hold, and:
 
 12. Strides and sizes are what the call hands in; columns and vectors lie side by side. A tensor of three axes is taken
-    as (B, T, N) with M = B T where the function refuses two. A block, or a number of programs, is any: a proof holds
-    for all. Too few programs, a block that is no power of 2, and columns past one block are wrong in itself, unless
-    another statement may write what is left out. A tile has at most 2^20 lanes: for a longer row none is compiled.
+    as (B, T, N) with M = B T where the function refuses two, and vectors as (T, N), one for each t, where those do not
+    fit. A block, or a number of programs, is any: a proof holds for all. Too few programs, a block that is no power of
+    2, and rows or columns that are left out are wrong in itself, unless another statement may write what is left out;
+    so is what Triton 3.7.1 does not compile. A tile has at most 2^20 lanes: for a longer row none is compiled.
     Where a launcher writes in place, the first line says over which arguments it may write. The lock of Triton's
     tutorial is read as it stands in locks.py; where no barrier stands before it is given back, the first line says so.
 13. All imports succeed, those in a `try`, too. A statement of the module that is not read leaves its names unread. It

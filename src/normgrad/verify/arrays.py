@@ -213,7 +213,7 @@ class Memory:
         # whether NumPy has a number for it, which += does not change
         self.scalar = False
         # from row to row, None where rows follow each other; whether each program holds the sum of its own rows
-        self.row_stride, self.partial = None, False
+        self.row_stride, self.partial, self.per_head = None, False, False
         # whether the rows of partial sums hold nothing of which no program has a row
         self.is_short = False
         # whether its entries are known to follow each other row by row; whether it is made without a device
@@ -411,14 +411,28 @@ class Split(Array):
 
     def __init__(self, rows: Array):
         self.rows, self.memory, self.turns = rows, rows.memory, {}
-        self.shape = (*LEADING, *rows.shape[1:])
+        self.shape = self._sizes()
+
+    def _sizes(self):
+        return (*LEADING, *self.rows.shape[1:])
 
     @property
     def axes(self):
         """Refused: an axis of the memory is none of these."""
-        raise NotRead("arithmetic of a tensor of three axes, which is read of two")
+        raise NotRead(f"arithmetic of a tensor {self.shape}, which is read by rows")
 
     e = axes
+
+
+class PerHead(Split):
+    """A vector for each of the heads T of x, of the shape (T, N); else as a Split.
+
+    Args:  rows: the vector of the head that is looked at, as (N,)
+    """
+
+    def _sizes(self):
+        self.memory.per_head = True
+        return LEADING[1], *self.rows.shape
 
 
 def by_rows(a: Any) -> Any:
@@ -753,6 +767,8 @@ def sizes_of(shape: Sequence[Any]) -> list[Expr]:
 
 def strides_of(a: Array) -> list[Expr]:
     """How far it is from entry to entry along each axis, in entries."""
+    if isinstance(a, PerHead):
+        return [N, ONE]
     if isinstance(a, Split):
         first, *rest = strides_of(a.rows)
         return [LEADING[1] * first, first, *rest]
@@ -772,9 +788,11 @@ def reshaped(a: Array, shape: Sequence[Any], copy: bool = True) -> Array:
     sizes, count = sizes_of(shape), sympy.prod(a.shape)
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = in_rows(-count / sympy.prod(sizes))
+    if isinstance(a, Split) and tuple(sizes) == a.shape:
+        return a
+    if isinstance(a, PerHead):
+        raise NotRead(f"{a.shape} reshaped to {tuple(sizes)}")
     if tuple(sizes[:2]) == LEADING:
-        if isinstance(a, Split) and tuple(sizes) == a.shape:
-            return a
         return Split(
             reshaped(by_rows(a), [number(s, "int") for s in (M, *sizes[2:])], copy)
         )

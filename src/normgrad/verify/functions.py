@@ -22,6 +22,7 @@ from .arrays import (
     UNNAMED,
     Array,
     NotRead,
+    PerHead,
     Scalar,
     Split,
     State,
@@ -107,6 +108,8 @@ class Input:
             value.memory.row_stride = letter(f"{self.head.base}_row_stride")
         if value.memory.argument and state().way.leading and self.shape[:1] == (M,):
             return Split(value)
+        if value.memory.argument and state().way.heads and self.shape == (N,):
+            return PerHead(value)
         return value
 
 
@@ -449,7 +452,12 @@ def _parameters_of_layer(layer):
                 case ast.Assign(
                     [ast.Attribute(value=ast.Name(), attr=name)],
                     ast.Call(called, entries),
+                ) | ast.Call(
+                    ast.Attribute(attr="register_parameter"),
+                    [ast.Constant(name), ast.Call(called, entries)],
                 ) if ast.unparse(called).endswith("Parameter"):
+                    if _is_handed_over(name, entries, function):
+                        continue
                     names.append(name)
                     needed.append(name)
                     match entries:
@@ -459,6 +467,16 @@ def _parameters_of_layer(layer):
     if repeated:
         raise NotRead(f"{layer.name}: {min(repeated)} is the name of two things")
     return names, needed, columns
+
+
+def _is_handed_over(name, entries, function):
+    """Whether a parameter is an argument of __init__ under its own name, which is used for nothing else.
+
+    For self.weight = Parameter(weight). It stops two tensors of one name, of which training changes one.
+    """
+    nodes = [n for n in ast.walk(function.node) if isinstance(n, ast.Name)]
+    uses = [n for n in nodes if n.id == name]
+    return name in function.parameters and uses == list(entries)
 
 
 def names_returned(target: Function) -> list[str] | None:

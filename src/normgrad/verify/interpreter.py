@@ -987,6 +987,14 @@ class Reader(Walker):
 
     def read_Expr(self, node, scope):
         """A call, or a docstring; the __init__ of torch.nn.Module lets a layer have parameters."""
+        match node.value:
+            case ast.Call(
+                ast.Attribute(owner, "register_parameter"),
+                [ast.Constant(str(name)), value],
+                [],
+            ) if isinstance(owner, ast.Name):
+                self._register(scope.load(owner.id), name, self.evaluate(value, scope))
+                return None
         if not is_super_init(node.value):
             self.statement = node.value
             return super().read_Expr(node, scope)
@@ -1083,6 +1091,13 @@ class Reader(Walker):
                 if name in OF_TORCH or name.startswith("_"):
                     raise NotRead(f"a write to ctx.{name}, which is torch's own")
                 owner.attributes[name] = value
+
+    def _register(self, owner, name, value):
+        """self.register_parameter(name, value), which takes a parameter or None."""
+        is_layer = isinstance(owner, Instance) and owner.ready and not owner.made
+        if not is_layer or not isinstance(value, Trained | None):
+            raise NotRead("register_parameter of other than a parameter or None")
+        owner.attributes[name] = self._part_of_layer(owner, name, value)
 
     def _part_of_layer(self, owner, name, value):
         """An attribute that __init__ sets; a parameter is the tensor that the caller says."""

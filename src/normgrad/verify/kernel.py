@@ -458,10 +458,19 @@ class Kernel(Walker):
             if annotated(node) in ("int64", "i64"):
                 local[node.arg] = at_run_time(local[node.arg], LONG_INTEGERS)
         self.fixed = set(self.tiles.constexprs)
-        self.returned(guarded_rest(function.body), local)
-        held = self.tiles.memory.left()
-        self._check_runs()
-        self.source.check_importable()
+        unread = self.tiles.memory.unread
+        try:
+            self.returned(guarded_rest(function.body), local)
+            self.tiles.memory.is_read = True
+            held = self.tiles.memory.left()
+            self._check_runs()
+            self.source.check_importable()
+        except NotRead as reason:
+            if unread and not str(reason).startswith(UNCOMPILED):
+                raise unread[0] from None
+            raise
+        if unread:
+            raise unread[0]
         return held
 
     def inlined(self, function: Function, args, named):

@@ -23,6 +23,7 @@ from ..symbolic.notation import tensor
 from ..symbolic.symbols import M, N, i, j
 from .binding import ADDRESS
 from .conditions import BRANCH, COMPARED, TAKEN
+from .importing import LIBRARIES, VERSION
 from .places import least
 from .source import OTHERS
 from .tables.dtypes import (
@@ -64,6 +65,7 @@ from .values import (
 
 FUNCTIONS = functions("language", "libdevice", "helpers")
 LIBDEVICE = ("div_rn", "fma")
+LANGUAGE = "triton.language"
 # {a module: which other functions of it are read, None where it has all of them but `number`}
 HOMES = {
     "triton.language": None,
@@ -84,6 +86,11 @@ FIXED = {"start", "end", "shape", "axis", "keep_dims"}
 EVICTION = ("evict_last", "evict_first")
 CACHE_LOAD = (".ca", ".cg", ".cv")
 CACHE_STORE = (".wb", ".cg", ".cs", ".wt")
+# functions of which more parameters are known to Triton than are read here, or by other names
+SHORTENED = {
+    *("assume", "cast", "device_assert", "max", "max_contiguous", "maximum", "minimum"),
+    *("multiple_of", "number", "reshape", "static_assert", "trans", "view"),
+}
 ROUNDINGS = ("rtne", "rtz")
 ORDERS = ("acquire", "release", "acq_rel", "relaxed")
 FOREIGN = {*FUNCTIONS, "program_id", "num_programs", "cdiv"}
@@ -141,6 +148,7 @@ class Language:
                 f"{path} is Python's, of numbers in the text; write tl.{name}"
             )
         name = AS_IN_TRITON.get(path, name)
+        self._check_part(path)
         if home not in HOMES and path not in AS_IN_TRITON:
             if path.partition(".")[0] in ELSEWHERE or name not in FOREIGN:
                 raise NotRead(f"{path}: this function is not read")
@@ -170,7 +178,10 @@ class Language:
             bound = header.bind(*args, **named)
         except TypeError as reason:
             parameters = ", ".join(header.parameters)
-            raise NotRead(f"{name}: {reason}; it takes {parameters}") from None
+            why = f"{name}: {reason}; it takes {parameters}"
+            if home in HOMES and name not in SHORTENED:
+                raise uncompiled(why) from None
+            raise NotRead(why) from None
         try:
             value = method(*args, **named)
         except (AttributeError, IndexError, TypeError, ValueError) as reason:
@@ -180,6 +191,20 @@ class Language:
             raise NotRead(f"{name} of {kinds}, which do not fit it") from None
         self._check_fixed(name, bound, len(args))
         return value
+
+    def _check_part(self, path):
+        """Refuses a function that Triton has not.
+
+        For `tl.libdevice.rsqrt(x)`, which old versions have. It stops "does not compile" for a library that is taken to
+        be triton.language by its name.
+        """
+        home, _, rest = path.partition(".language.")
+        part = rest.partition(".")[0]
+        is_named = home == "triton" and part and part not in LIBRARIES[LANGUAGE]
+        if is_named and not any(
+            e.endswith(f" is {LANGUAGE}") for e in self.tiles.assumed
+        ):
+            raise uncompiled(f"Triton {VERSION} has no {LANGUAGE}.{part}")
 
     def _tensor(self, value) -> Number:
         """A number as a function of Triton's takes it: one of the text has a dtype then."""
@@ -528,7 +553,7 @@ class Language:
         if not positions:
             raise uncompiled("a sum over the lanes of what is no tile")
         value = input
-        for position in positions:
+        for position in positions if input.inside is not nan else ():
             value = self.tiles.sums.over(value, input.axes[position])
         axes = list(value.axes)
         if not keep_dims:

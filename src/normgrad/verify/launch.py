@@ -43,6 +43,7 @@ from .binding import (
     FLOAT,
     LEADING,
     LEADING_AXES,
+    PIDS,
     PROGRAMS,
     ROW_TILES,
     ROWS,
@@ -57,6 +58,7 @@ from .binding import (
 )
 from .decorators import Decorators, is_power
 from .kernel import Kernel, names_in, parameters
+from .memory import group_of
 from .places import CEILING, FLOOR, LEAST
 from .sizes import ceiling, in_words, is_power_of_2, rounded
 from .source import Source
@@ -155,6 +157,7 @@ class Caller:
         function = kernel.source.function(kernel.name)
         if function is None:
             raise NotRead(f"{kernel.name}, a kernel inside a function or a class")
+        _check_any(function, args, options)
         names, defaults = parameters(function)
         decorators = Decorators(kernel.source, kernel.name, {}, is_called=True)
         values = _bound(kernel.name, names, defaults, args, options, decorators)
@@ -317,7 +320,28 @@ class Caller:
             unread = NotRead(f"{reason}, unless sizes divide as the launcher asks")
             unread.line = reason.line
             raise unread
-        raise [*accusations, *reasons][0]
+        reason = [*accusations, *reasons][0]
+        if isinstance(reason, _FirstRow):
+            raise _left_out(str(reason), kernel, values)
+        raise reason
+
+
+class _FirstRow(Wrong):
+    """A kernel stores in the first row of its outputs alone."""
+
+
+def _check_any(function, args, options):
+    """Refuses a launch without a value for **meta, which Triton takes for an argument as any other.
+
+    For kernels of Triton before version 2. It stops "does not launch" for one that is handed a value of this name.
+    """
+    header = function.args
+    if header.kwarg is None or header.vararg or header.kwonlyargs or header.posonlyargs:
+        return
+    name = header.kwarg.arg
+    if len(args) <= len(header.args) and name not in options:
+        words = f"{function.name} needs a value for {name}"
+        raise unlaunched(f"{words}, as Triton takes **{name} for an argument")
 
 
 def _is_lock(value) -> bool:
@@ -761,7 +785,20 @@ class _Binding:
         if memory.partial:
             entry = tensor(f"partial_{key}", M, N)[i, j]
             return InOut(entry, "i, j", stride, then=key)
-        return InOut(self._of_rows(memory), index, stride, then=key)
+        start = self._head(key) * N if memory.per_head else S.Zero
+        return InOut(self._of_rows(memory), index, stride, start=start, then=key)
+
+    def _head(self, key):
+        """The head of a program's row, whose vector it is to take.
+
+        For a weight of the shape (T, N), by t of a grid (B, T), or by the row modulo T. It stops the weight of b.
+        """
+        for axis, kind in enumerate(self.grid):
+            if kind == LEADING_AXES[1]:
+                return PIDS[axis]
+            if kind == "rows":
+                return group_of(PIDS[axis], LEADING[1])
+        raise NotRead(f"{key}, a vector for each head, in a grid without heads")
 
     def _index(self, key, memory):
         sizes = tuple(size for size in memory.shape if size != 1)
@@ -837,9 +874,12 @@ class _Binding:
                 stored = reader.read(self.kernel.name)
             except NotRead as reason:
                 reason.line = reason.line or reader.line or None
+                if memory.is_read:
+                    self._check_rows(memory)
                 if fill is nan and memory.filled and isinstance(reason, Unknown):
                     return None
                 raise
+        self._check_rows(memory)
         faults = [
             fault for name, fault in memory.faults.items() if name in memory.stores
         ]
@@ -867,6 +907,20 @@ class _Binding:
             tiles.widths.conditions(),
             tiles.defects,
         )
+
+    @staticmethod
+    def _check_rows(memory):
+        """Refuses a kernel that stores in the first row of its outputs alone.
+
+        For `Y + cols` of a grid of columns. It stops a kernel without rows, which leaves them out where M is 2.
+        """
+        sizes = state().way.example([M > 1])
+        tensors = memory.launch.arguments
+        stored = {*memory.stores, *memory.in_first_row}
+        matrices = [key for key in stored if tensors[key].letters == ("i", "j")]
+        if sizes and matrices and all(map(memory.in_first_row.get, matrices)):
+            words = f"{min(matrices)}: all rows but the first are left out"
+            raise _FirstRow(f"{words}, as {sizes}")
 
     def _check_blocks(self, tiles):
         """Refuses a tile whose length is no power of 2.

@@ -95,6 +95,9 @@ class Memory:
     filled: set[int] = field(default_factory=set)
     faults: dict[str, NotRead] = field(default_factory=dict)
     unbound: set[str] = field(default_factory=set)
+    unread: list[NotRead] = field(default_factory=list)
+    in_first_row: dict[str, bool] = field(default_factory=dict)
+    is_read: bool = False
 
     # addresses
 
@@ -217,7 +220,21 @@ class Memory:
     # loads
 
     def load(self, pointer: Pointer, mask: Mask, other: Expr | None) -> Number:
-        """What a load gives, in each kind of lane; other: what a masked lane holds."""
+        """What a load gives, in each kind of lane; other: what a masked lane holds.
+
+        Numbers of which nothing is known stand for a load that is not followed, and reading goes on. It finds what does
+        not compile after such a load, and proves nothing.
+        """
+        try:
+            return self._load(pointer, mask, other)
+        except NotRead as reason:
+            if isinstance(reason, Wrong):
+                raise
+            reason.line = self.line
+            self.unread.append(reason)
+            return Number((nan,) * 4, pointer.offset.axes, frozenset(), dtype=FLOATS)
+
+    def _load(self, pointer, mask, other):
         bound, by_letter = self.entry(pointer)
         if "p" in by_letter:
             raise NotRead(f"{pointer.name} is read from a program's own row")
@@ -307,6 +324,20 @@ class Memory:
                 raise  # what was read there may be another value in another turn
             reason.line = self.line
             self.faults.setdefault(pointer.name, reason)
+            self._keep_first_row(pointer, mask)
+
+    def _keep_first_row(self, pointer, mask):
+        """Keeps whether all stores in a tensor are in its first row, whatever they are: below the number of columns.
+
+        For a kernel whose programs take the columns of one row. It stops a kernel without rows, where M is 2.
+        """
+        below = False
+        for e, end in mask.below:
+            is_address = expand(e - pointer.offset.e) == 0
+            below |= is_address and expand(N - end).is_nonnegative is True
+        self.in_first_row[pointer.name] = (
+            self.in_first_row.get(pointer.name, True) and below
+        )
 
     def _store(self, pointer, value, mask, atomic):
         """Keeps a store of one value in each entry.

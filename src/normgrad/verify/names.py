@@ -164,6 +164,8 @@ class Names:
             return self._imported(name, source)
         if hasattr(builtins, name):
             return Qualified(f"builtins.{name}")
+        if self.launch.called and not source.may_bind(name):
+            raise uncompiled(f"a NameError: {name} has no value")
         why = "not defined or imported in this text, or an `if` or a loop changes it"
         raise NotRead(f"{name} has no value here: {why}")
 

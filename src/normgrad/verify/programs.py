@@ -437,15 +437,20 @@ class _Claim:
             return replace(
                 _claiming(dense, "for tensors with the strides (N, 1)"), why=why
             )
-        if self.misfits:
-            way = Way(apart=False, leading=True)
+        result, words = dense, "for tensors (B, T, N) with the strides (T N, N, 1)"
+        words += ", M = B T"
+        for heads in (False, True) if self.misfits else ():
+            self.misfits = False
+            way = Way(apart=False, leading=True, heads=heads)
             split = self._over_ways(definitions, bound, way)
-            if split.kind == NOT_READ and " is taken as " in split.why:
-                return dense
-            return _claiming(
-                split, "for tensors (B, T, N) with the strides (T N, N, 1), M = B T"
-            )
-        return dense
+            if heads:
+                words += ", and vectors (T, N), one for each t"
+            split = _claiming(split, words)
+            if split.kind in (PROVED, IF_ZERO):
+                return split
+            if result is dense and not self.misfits:
+                result = split
+        return result
 
     def _over_ways(self, definitions, bound, way):
         """The worst verdict of all ways through branches on sizes, those left out on which an error is raised.

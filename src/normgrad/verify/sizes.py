@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -112,6 +112,7 @@ class Way:
 
     Args:  apart: whether the rows of the arguments may lie further apart than N
            leading: whether what has M rows has the axes B and T for them
+           heads: whether a vector of columns has the shape (T, N) then
            choices: {a relation between sizes: whether it holds on this way}
            shared: what all ways have in common: texts, and what launches have come to
            asked: how often it was asked for a choice
@@ -119,6 +120,7 @@ class Way:
 
     apart: bool
     leading: bool = False
+    heads: bool = False
     choices: dict[Relational, bool] = field(default_factory=dict)
     shared: dict[Any, Any] = field(default_factory=dict)
     asked: int = 0
@@ -203,7 +205,7 @@ class Way:
             relation, holds = choices.popitem()
             if holds:
                 choices[relation] = False
-                return Way(self.apart, self.leading, choices, self.shared)
+                return replace(self, choices=choices, asked=0)
         return None
 
     def words(self) -> str:

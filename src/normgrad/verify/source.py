@@ -171,6 +171,27 @@ class Source:
     def _imported(self, name, path, level):
         self.imports.setdefault(name, []).append((path, level))
 
+    def may_bind(self, name: str) -> bool:
+        """Whether a line of the text binds a name, wherever that is, or may bind any name.
+
+        For a name that one branch of a kernel gives a value to. It stops a kernel that names what no line binds.
+        """
+        if self.hidden or "*" in self.imports or name in self.imports:
+            return True
+        for node in ast.walk(self.tree):
+            match node:
+                case (
+                    ast.Name(id=bound, ctx=ast.Store() | ast.Del()) | ast.arg(arg=bound)
+                ):
+                    pass
+                case ast.AST(name=bound) | ast.MatchMapping(rest=bound):
+                    pass
+                case _:
+                    continue
+            if bound == name:
+                return True
+        return False
+
     def _check_names(self, name):
         """Refuses a name that the text may bind where it does not say so."""
         if self.hidden:

@@ -155,7 +155,7 @@ def by_row(run):
 
     def split(a, *values):
         result = run(by_rows(a), *values)
-        return Split(result) if isinstance(a, Split) else result
+        return type(a)(result) if isinstance(a, Split) else result
 
     return split
 
