@@ -158,6 +158,41 @@ def test_a_layer_is_handed_its_weight(made, used, kind):
     assert verify(text, NORM, outputs=("y",)).kind == kind
 
 
+DISPATCHED = BASES["ROWS"].replace(
+    "def rms_norm",
+    "from elsewhere import dispatch, size_of\n\n\n@dispatch\ndef rms_norm",
+)
+DISPATCHED = DISPATCHED.replace("triton.next_power_of_2(N)", "size_of(N, 2)")
+SAID = {"dispatch": "lambda f: f", "size_of(N, 2)": "triton.next_power_of_2(N)"}
+
+
+def test_what_an_expression_is_said_to_be_stands_in_the_claim():
+    verdict = verify(DISPATCHED, NORM, helpers=SAID, **TOLD["ROWS"])
+    assert verdict.kind == PROVED
+    words = "where dispatch is lambda f: f, where size_of(N, 2) is triton.next_power"
+    assert words in str(verdict).split("\n")[0]
+    assert verify(DISPATCHED, NORM, **TOLD["ROWS"]).kind == NOT_READ
+    for wrong in ({"dispatch": "lambda f: 2 * f"}, {"size_of(N, 2)": "N"}):
+        verdict = verify(DISPATCHED, NORM, helpers={**SAID, **wrong}, **TOLD["ROWS"])
+        assert verdict.kind != PROVED
+
+
+@pytest.mark.parametrize(
+    ("helpers", "words"),
+    [
+        ({"nothing": "1"}, "got nothing, needs what begins with a name"),
+        ({"weight": "1"}, "and no function binds"),
+        ({"dispatch": "1 +"}, "needs one expression"),
+        ({"kernel = 1": "1"}, "needs one expression"),
+    ],
+)
+def test_what_no_expression_is_said_to_be_is_refused(helpers, words):
+    with pytest.raises(ValueError, match=words):
+        verify(DISPATCHED, NORM, helpers=helpers, **TOLD["ROWS"])
+    with pytest.raises(ValueError, match="where program is no text"):
+        verify(is_right, NORM, helpers=helpers)
+
+
 def test_a_file_is_read_with_its_package(tmp_path):
     _, text, _ = launcher("ROWS:")
     package = tmp_path / "layers"

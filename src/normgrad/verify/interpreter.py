@@ -690,6 +690,11 @@ class Reader(Walker):
         if self.compiled is not None:
             return  # a compiler's object is what the decorators have left
         for decorator in node.decorator_list:
+            match decorator:
+                case ast.Lambda(ast.arguments(args=[part]), ast.Name(part_name)) if (
+                    part.arg == part_name
+                ):
+                    continue
             if isinstance(decorator, ast.Call):
                 value = QUIET if self._is_quiet(decorator, scope) else None
                 if self._is_plain_wrapper(decorator.func, scope):
@@ -959,7 +964,7 @@ class Reader(Walker):
         for name, value in inner.names.items():
             if not isinstance(value, Function) or value.node.decorator_list:
                 raise NotRead(f"{node.name}.{name}, which is no plain method")
-            if name.startswith("_") and name != "__init__":
+            if name.startswith("_") and name not in ("__init__", "__repr__"):
                 raise NotRead(
                     f"{node.name}.{name}, which torch or Python calls by itself"
                 )

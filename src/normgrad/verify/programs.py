@@ -61,7 +61,7 @@ from .interpreter import Raised
 from .replay import Case
 from .sizes import Way, next_power_of_2
 from .source import is_file, text_of
-from .text import TextOfFile, check_seconds, check_type, value_of
+from .text import TextOfFile, check_seconds, check_type, value_of, with_helpers
 from .values import Misfit
 from .verdict import (
     FILLED,
@@ -104,7 +104,7 @@ OF_GRADIENTS = {"dy", "dresidual_out", "wdy", "c1", "c2", *GRADIENT.values()}
 COUNTS = {"M": M, "N": N}
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 SUMS = {i: rows, j: columns}
-OPTIONS = ("definitions", "outputs", "library", "name", "seconds", "run")
+OPTIONS = ("definitions", "outputs", "library", "name", "seconds", "run", "helpers")
 UNFOLLOWED = (NotRead, NotImplementedError, OutOfPatience, RangeError, RecursionError)
 PACKED = "entries of a row, and vectors, lie side by side"
 TRUSTED = (
@@ -166,7 +166,7 @@ def _bound(names, needed, inputs, shared, definitions=None):
                 needs = f"needs a tensor's name, as {', '.join(TENSORS)}, or its shape"
                 raise ValueError(f"{name}: got {told!r}, {needs}")
             value = value or inputs.get(name)
-        if value is not None:
+        if value is not None or name in inputs:
             bound[name] = value
         elif name in (*OPTIONS, "program", "binding"):
             raise ValueError(
@@ -209,6 +209,7 @@ def verify_function(
     name: str = "",
     seconds: float = 20,
     run: bool | None = None,
+    helpers: Mapping[str, str] | None = None,
     **inputs: Any,
 ) -> Verdict:
     """Whether a function, or an autograd Function, computes what the definitions say.
@@ -222,6 +223,8 @@ def verify_function(
               library: "numpy" or "torch", the arguments' own; seconds: after how many a proof is given up
               run: whether a proof is confronted with a run; None: of an object it is, and a text is only read; True
               executes a text as a module
+              helpers: {an expression of a module's text: what it is}, taken for granted, as {"dispatch": "lambda f: f",
+              "IS_AMD": "False"}
               inputs: what a parameter is, as g="dy", rstd="rstd[:, None]", q="(M, N)" or a size, as dim="N"
     Returns:  Verdict, one for each output
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
@@ -231,6 +234,11 @@ def verify_function(
     check_type("run", run, bool, NoneType)
     if name and not isinstance(program, str):
         raise ValueError(f"name: got {name!r}, needs none where program is no text")
+    if helpers and not isinstance(program, str):
+        raise ValueError("helpers: got some, needs none where program is no text")
+    granted = [f"where {call} is {text}" for call, text in (helpers or {}).items()]
+    if helpers:
+        program = with_helpers(program, helpers)
     try:
         library = library or library_of(program)
         claim = _Claim(program, name, library, outputs, seconds, run)
@@ -275,9 +283,9 @@ def verify_function(
 
     with evaluate(True):
         if definitions is None:
-            return judge(definitions)
+            return _claiming(judge(definitions), *granted)
         arguments = [getattr(value, "head", value) for value in bound.values()]
-        return at_its_eps(judge, definitions, arguments)
+        return _claiming(at_its_eps(judge, definitions, arguments), *granted)
 
 
 def _judged(claim, definitions, bound, vectors):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,44 @@ class TextOfFile(str):
     """A module's text with the file that it is from, beside which its package lies."""
 
     file: Path
+
+
+def with_helpers(text: str, helpers: Mapping[str, str]) -> str:
+    """A module's text in which expressions stand for what they are said to be, at every place where they are read.
+
+    For a package's own decorator, or a value that a machine decides. It stops a name that a function has for another
+    value.
+
+    Args:    helpers: {an expression of the text: what it is}, as {"dispatch": "lambda f: f", "machine.CORES": "8"}
+    Raises:  ValueError or TypeError for what is no expression, and for one that the text does not read
+    """
+    values, tree = {}, module_of(text)
+    for key, value in helpers.items():
+        value = ast.unparse(tree_of(f"helpers: {key}", value))
+        values[ast.unparse(tree_of("helpers", key))] = f"({value})"
+    bound = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    for function in ast.walk(tree):
+        for node in ast.walk(function) if isinstance(function, ast.FunctionDef) else ():
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                bound.add(node.id)
+    places: dict[str, list[ast.expr]] = {name: [] for name in values}
+    for node in ast.walk(tree):
+        is_read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+        if isinstance(node, ast.Name | ast.Attribute | ast.Call) and is_read:
+            if node.lineno == node.end_lineno and ast.unparse(node) in values:
+                places[ast.unparse(node)].append(node)
+    lines = [line.encode() for line in text.split("\n")]
+    for name, nodes in places.items():
+        if not nodes or re.match(r"\w*", name)[0] in bound:
+            needs = "needs what begins with a name that the text reads, and no function binds"
+            raise ValueError(f"helpers: got {name}, {needs}")
+    for node in sorted(sum(places.values(), []), key=lambda n: -n.col_offset):
+        line, value = lines[node.lineno - 1], values[ast.unparse(node)].encode()
+        line = line[: node.col_offset] + value + line[node.end_col_offset :]
+        lines[node.lineno - 1] = line
+    new = TextOfFile(b"\n".join(lines).decode())
+    new.file = getattr(text, "file", None)
+    return new
 
 
 class NotPython(SyntaxError, ValueError):
