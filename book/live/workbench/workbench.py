@@ -189,6 +189,29 @@ class _Shown(ast.NodeTransformer):
         return ast.copy_location(ast.Expr(ast.copy_location(call, line)), line)
 
 
+# {what Python says of a habit that SymPy's expressions do not have: what helps}
+HABITS = {
+    r"for \^": "a power is written **, as in x[j]**2; ^ is another operation",
+    r"object is not iterable": "the sum over an index is Sum(x[r], (r, 1, N)); Python's sum adds the items of a list",
+    r"object is not callable": "two factors have * between them",
+    r"name '\w+' is not defined": "it is none of this page's names so far",
+}
+
+
+def trouble(error: Exception, name: str) -> str:
+    """An error in one line, with the line of the text that raised it. Args: name: of the text, as it was compiled"""
+    line = getattr(error, "lineno", None)
+    trail = error.__traceback__
+    while trail:
+        if trail.tb_frame.f_code.co_filename == name:
+            line = trail.tb_lineno
+        trail = trail.tb_next
+    where = f"line {line}: " if line else ""
+    said = f"{where}{type(error).__name__}: {error}"
+    helps = [words for habit, words in HABITS.items() if re.search(habit, str(error))]
+    return ": ".join([said, *helps])
+
+
 def judge(text: str) -> str:
     """Run the text of a cell and say what its lines come to.
 
@@ -209,14 +232,7 @@ def judge(text: str) -> str:
         tree = ast.fix_missing_locations(_Shown().visit(ast.parse(text, CELL)))
         exec(compile(tree, CELL, "exec"), scope)  # noqa: S102 - the reader's own text, in the reader's browser
     except Exception as error:
-        line = getattr(error, "lineno", None)
-        trail = error.__traceback__
-        while trail:
-            if trail.tb_frame.f_code.co_filename == CELL:
-                line = trail.tb_lineno
-            trail = trail.tb_next
-        where = f"line {line}: " if line else ""
-        answers.append(("error", f"{where}{type(error).__name__}: {error}", ""))
+        answers.append(("error", trouble(error, CELL), ""))
     if not answers:
         answers.append(("error", "nothing was claimed: call prove(left, right)", ""))
     found = [

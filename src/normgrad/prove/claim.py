@@ -14,6 +14,7 @@ from sympy import (
     KroneckerDelta,
     Mul,
     Pow,
+    Rational,
     Subs,
     Sum,
     Symbol,
@@ -32,7 +33,7 @@ from ..symbolic.notation import INDEX, Local, Partial, with_letters, with_parts
 from ..symbolic.opaque import Opaque, derivative, opaque
 from ..symbolic.render import name_latex
 from ..symbolic.steps import contracted
-from .names import DefinedBase, Name, head
+from .names import SPELLINGS, DefinedBase, Name, head
 
 READ = Add | Mul | Pow | Application | Relational | Tuple
 # what a symbol may promise; a promise that the kernel does not keep would be lost in silence
@@ -101,6 +102,9 @@ class Claim:
             return self._function(e.func)(*map(self, e.args))
         if isinstance(e, Subs):
             return self._derivative_at(e)
+        if isinstance(e, Pow) and e.exp.is_Float and (2 * float(e.exp)).is_integer():
+            # a half is exact as a decimal, too
+            return Pow(self(e.base), Rational(float(e.exp)))
         if e.args and not isinstance(e, READ):
             raise CannotJudge(f"{e}: a {type(e).__name__} has no form here")
         return with_parts(e, self)
@@ -118,7 +122,7 @@ class Claim:
     def back(self, e: Expr) -> Expr:
         """An expression of the kernel's in the reader's terms."""
         with evaluate(True):
-            return with_letters(self._back(e))
+            return with_letters(self._back(e), SPELLINGS)
 
     # -- symbols and tensors
 
@@ -127,8 +131,8 @@ class Claim:
         key = name_latex(str(spelling))
         if self._spelled.setdefault(key, quantity) != quantity:
             raise CannotJudge(
-                f"{spelling}: stands for two things in this claim; was a cell run again with another formula, "
-                "or is one name given twice?"
+                f"{spelling}: stands for two things in this claim; two cells give this name, as for two layers, "
+                "or one was run again: run the cells above this one again, or use another name"
             )
 
     def _kind(self, e):

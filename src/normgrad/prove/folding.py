@@ -22,14 +22,21 @@ from sympy import (
 
 from ..symbolic.calculus import RangeError, index_ranges, resolve
 from ..symbolic.definitions import Defs
-from ..symbolic.normal_form import Reciprocal, Root, as_powers, multiply_out, nf
+from ..symbolic.normal_form import (
+    Reciprocal,
+    Root,
+    as_powers,
+    forget,
+    multiply_out,
+    nf,
+)
 from ..symbolic.notation import entry_of, name_of, shape_of
-from ..symbolic.patience import OutOfPatience, limited
+from ..symbolic.patience import OutOfPatience, counted
 from ..symbolic.steps import normal
 from .reasons import same, taken
 
-# how long it is tried; the form that is found until then will do
-SECONDS = 20
+# how many steps of the kernel it may take; where they do not suffice, the names as they stand will do
+STEPS = 6_000
 # what a name says of a sum is put in if it is at most so many times as long as the sum
 LONGER = 3
 
@@ -40,7 +47,8 @@ def in_short(e: Expr, defs: Defs) -> Expr:
         e = taken(e, defs)
         names = [name_of(head) for head, _ in defs.reached(e)]
         forms = [normal(e), *[normal(defs.unfold(e, [name])) for name in names]]
-        with suppress(OutOfPatience, RangeError), limited(SECONDS):
+        forget()
+        with suppress(OutOfPatience, RangeError), counted(STEPS):
             inputs = nf(resolve(defs.unfold(e)))
             folded = _forms(_folded(inputs, defs))
             forms += [form for form in folded if same(defs.unfold(form), inputs)]

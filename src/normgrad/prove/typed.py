@@ -50,6 +50,20 @@ def typed_arguments(frame: types.FrameType, values: tuple, local) -> list:
         return nothing
 
 
+def questions(frame: types.FrameType, values: tuple, local) -> list[Expr]:
+    """The arguments of the call that a frame makes, as typed, without what only rewrites them, as `unfold` and `doit`.
+
+    Without a text, the values.
+    """
+    try:
+        call, tree, text = _call(frame)
+        reader = _Bare(frame, tree, call, local)
+        with evaluate(True):
+            return [sympify(reader.read(node)) for node in call.args]
+    except Exception:  # as above: then only the values are compared
+        return list(values)
+
+
 def _nothing(value):
     return [(None, None)] * len(value) if isinstance(value, tuple) else (None, None)
 
@@ -151,5 +165,35 @@ class _Reader:
         return self.value(node)
 
     def value(self, node):
+        """What a part of the text stands for."""
         with evaluate(True):
             return eval(compile(ast.Expression(node), "<typed>", "eval"), self.space)
+
+
+# what writes an expression in another way and takes no step of a derivation
+REWRITING = frozenset(
+    "unfold contract in_names sympify doit simplify expand factor together cancel collect rewrite radsimp".split()
+)
+
+
+class _Bare(_Reader):
+    """Reads a text without the calls that only rewrite what is in them."""
+
+    def call(self, node):
+        attribute = isinstance(node.func, ast.Attribute)
+        name = node.func.attr if attribute else getattr(node.func, "id", "")
+        if name in REWRITING:
+            inner = node.func.value if attribute else node.args[0]
+            if attribute and not isinstance(self.value(inner), Expr):
+                inner = node.args[0]
+            return self.read(inner)
+        if name == "Derivative" and len(node.args) == 2:
+            return Partial(*map(self.read, node.args))
+        return super().call(node)
+
+    def variable(self, node):
+        """A variable by what the same cell assigned to it, where that is one line."""
+        value, lines = self.value(node), self.assigned.get(node.id, ())
+        if isinstance(value, IndexedBase) or len(lines) != 1 or not lines[0]:
+            return value
+        return self.read(lines[0])

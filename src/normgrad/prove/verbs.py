@@ -16,8 +16,9 @@ from ..symbolic.steps import contracted
 from .claim import CannotJudge, Claim, in_one_line
 from .folding import in_short
 from .names import DefinedBase, Name, head
+from .question import unanswered
 from .typed import typed_arguments
-from .verdict import Line, Verdict, bundle
+from .verdict import Line, Verdict, bundle, proving
 
 
 def contract(e: Expr) -> Expr:
@@ -115,9 +116,17 @@ def define(name: str, *indices_and_formula, shape: tuple = ()) -> Symbol | Index
     return defined
 
 
-def prove(lhs: Expr, rhs: Expr) -> Verdict:
-    """Whether lhs = rhs for every size: a Verdict, true or false, with a counterexample where it is false."""
-    return judged(sys._getframe(1), (lhs, rhs))
+def prove(lhs: Expr, rhs: Expr, hints: int = 0) -> Verdict:
+    """Whether lhs = rhs for every size: a Verdict, true or false, with a counterexample where it is false.
+
+    Args:    lhs, rhs: the two sides
+             hints: how much is said of rhs where it is a reader's answer to the question lhs: 1, whether it is right;
+             2, a counterexample; 3, the one mistake, where one is found; 4, the difference; 5, an answer. The question
+             itself is then no answer. 0 for a claim that is nobody's answer
+    """
+    if hints not in range(6):
+        raise CannotJudge(f"hints: got {hints!r}, needs a number from 0 to 5")
+    return judged(sys._getframe(1), (lhs, rhs), hints=hints)
 
 
 def refute(lhs: Expr, rhs: Expr) -> Verdict:
@@ -138,14 +147,15 @@ def derive(start: Expr, *steps: Expr | Verdict | str) -> Verdict:
     return judged(sys._getframe(1), (start, *steps))
 
 
-def judged(frame, values: tuple, refuting: bool = False) -> Verdict:
+def judged(frame, values: tuple, refuting: bool = False, hints: int = 0) -> Verdict:
     """The verdict on a chain, or on several, whose text is that of the call that a frame makes."""
     typed, claim = typed_arguments(frame, values, local), Claim()
+    question = unanswered(frame, values, local) if hints else ""
     if not all(isinstance(value, tuple) for value in values):
         values, typed = (values,), (typed,)
     with in_one_line():
         chains = [_chain(*pair, claim) for pair in zip(values, typed, strict=True)]
-        return Verdict(chains, claim, refuting)
+        return Verdict(chains, claim, refuting, hints, question)
 
 
 def _chain(values, typed, claim):
@@ -178,7 +188,7 @@ def _line(name, typed, value, claim):
         return Line(own, value, text)
     with evaluate(False):
         shown = claim.read(name, shown)
-    if shown != own and shown.has(Partial, Local):
+    if shown != own and shown.has(Partial, Local) and proving():
         try:
             kernel_prove(shown, own, claim.defs)
         except NotProved:

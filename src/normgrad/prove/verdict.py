@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -11,6 +13,7 @@ from types import SimpleNamespace
 
 from sympy import Expr, evaluate
 
+from ..symbolic.calculus import free_letters
 from ..symbolic.chains import PROVED, Equation
 from ..symbolic.conditions import side_conditions
 from ..symbolic.proof import NotProved, Proof, known, lettered
@@ -19,6 +22,7 @@ from ..symbolic.render import latex, printer
 from ..symbolic.witness import defined_somewhere, in_digits
 from .claim import CannotJudge, Claim
 from .folding import in_short
+from .hints import ANSWER, DIFFERENCE, NUMBERS, TERM, mistake, unasked
 from .reasons import reason
 
 STATEMENT = "application/vnd.normgrad.proved+json"
@@ -26,6 +30,9 @@ STATEMENT = "application/vnd.normgrad.proved+json"
 LONGEST = 240
 REFUTED = "refuted"
 NOT_EQUAL = r"\overset{?}{=}"
+NOT_NAMED = "no single sign, factor, term or index that was tried makes it right"
+
+_proving: ContextVar[bool] = ContextVar("proving", default=True)
 
 
 def said_by_author(words: str) -> str:
@@ -58,11 +65,14 @@ class Verdict:
     """Whether every "=" of its chains is proved for every size: true or false in `bool`.
 
     Args:  chains: of lines; claim: their definitions; refuting: whether they are expected to be false
+           hints: how much is said of a false answer, see `prove`; question: why a true line is no answer
     """
 
     chains: list[list[Line]]
     claim: Claim
     refuting: bool = False
+    hints: int = 0
+    question: str = ""
 
     def __post_init__(self):
         self.step, self.refusal = 0, None
@@ -78,6 +88,8 @@ class Verdict:
         return [line for chain in self.chains for line in chain]
 
     def _judge(self):
+        if not _proving.get():
+            return
         for chain in self.chains:
             for left, right in pairwise(chain):
                 self.step += 1
@@ -128,7 +140,7 @@ class Verdict:
     def __bool__(self):
         if self.refuting:
             return bool(self.refusal and self.refusal.counterexample)
-        return self.refusal is None
+        return self.refusal is None and not self.question
 
     @property
     def lhs(self) -> Expr:
@@ -146,8 +158,10 @@ class Verdict:
         return self._words(lambda condition: f"${latex(condition)}$")
 
     def _words(self, write):
+        if self.question and not self.refusal:
+            return f"true, but {self.question}"
         if self.refusal:
-            return "\n".join(self._refused())
+            return "\n".join(self.hinted() if self.hints else self._refused())
         words = known(self._shown(), self.claim.defs, map(write, self.conditions))
         return f"not refuted: {words}" if self.refuting else words
 
@@ -161,8 +175,51 @@ class Verdict:
             difference = lettered(self._difference)[0]
             if len(difference) <= LONGEST:
                 yield f"left - right: {difference}"
-            left, right = in_digits((counterexample.lhs, counterexample.rhs), 3)
-            yield f"at {counterexample.point()}: left {left}, right {right}"
+            yield self._point()
+
+    def _point(self):
+        counterexample = self.refusal.counterexample
+        left, right = in_digits((counterexample.lhs, counterexample.rhs), 3)
+        return f"at {counterexample.point()}: left {left}, right {right}"
+
+    def hinted(self) -> Iterator[str]:
+        """What is said of a false answer: a line for each level of `hints`, in Markdown."""
+        if not self.refusal.counterexample:
+            yield f"undecided ({self.refusal.why})"
+            return
+        yield f"not true for every size{self._lonely()}"
+        if self.hints >= NUMBERS:
+            # in Markdown two stars begin bold letters
+            yield self._point().replace("**", "^").replace("*", " ")
+        found = self._mistake if self.hints >= TERM else None
+        if self.hints >= TERM:
+            yield found.where if found else NOT_NAMED
+        if self.hints >= DIFFERENCE:
+            cure = f"{found.cure}: " if found and found.cure else ""
+            yield f"{cure}left \N{MINUS SIGN} right is ${latex(self._unasked[0])}$"
+        if self.hints >= ANSWER:
+            yield f"left is ${latex(self._unasked[1])}$"
+
+    def _lonely(self):
+        """That an index stands free on one side only, which a line about entries seldom means."""
+        left, right = (free_letters(line.shown) for line in self.failing)
+        if not right - left:
+            return ""
+        name = min(right - left, key=str)
+        return f": the index ${latex(name)}$ is free on the right side only"
+
+    @cached_property
+    def _mistake(self):
+        left, right = (line.shown for line in self.failing)
+        return mistake(left, right, self.claim.defs)
+
+    @cached_property
+    def _unasked(self):
+        """The difference and the left side, without the names that only the question uses."""
+        left, right = (line.shown for line in self.failing)
+        with evaluate(True):
+            left, defs = unasked(left, right, self.claim.defs)
+            return in_short(left - defs.opened(right), defs), in_short(left, defs)
 
     @cached_property
     def _difference(self):
@@ -187,7 +244,7 @@ class Verdict:
         return Equation(label, claim, chains, self.claim.defs, whys=whys)
 
     def __repr__(self):
-        if self.refusal:
+        if self.refusal or self.question:
             return self.known
         words = self._words(lambda condition: lettered(condition)[0]).replace("$", "")
         return f"{words}: {'; '.join(map(_equated, self.chains))}"
@@ -197,6 +254,9 @@ class Verdict:
         """How the display is known, in Markdown, one paragraph each."""
         if not self.refusal:
             return [f"**{self.known}**"]
+        if self.hints:
+            first, *others = self.hinted()
+            return [f"**{first}**", *others]
         kind, *details = self._refused()
         words = f"**{kind.partition(':')[0]}**"
         if len(details) > 1:
@@ -229,10 +289,15 @@ def bundle(output, kind: str, seconds: float | None = None) -> dict:
 
 
 @contextmanager
-def unproved():
+def unproved() -> Iterator[None]:
     """A context in which verdicts are not looked for: what they state can be read quickly."""
-    judge, Verdict._judge = Verdict._judge, lambda verdict: None
+    token = _proving.set(False)
     try:
         yield
     finally:
-        Verdict._judge = judge
+        _proving.reset(token)
+
+
+def proving() -> bool:
+    """Whether verdicts are looked for."""
+    return _proving.get()

@@ -1,7 +1,8 @@
 """A limit on the time of a proof: the kernel looks at the clock, and counts the terms of a product beforehand.
 
-The clock is the thread's time on a processor, so that a busy machine decides no verdict.
-Where it may, an alarm ends what does not look at the clock: in the main thread, if nobody else has set an alarm.
+The clock is the thread's time on a processor, so that a busy machine decides no verdict. A hint depends on no clock:
+there, `counted` counts how often the kernel looks. Where it may, an alarm ends what does not look at the clock: in the
+main thread, if nobody else has set an alarm.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ clock = getattr(time, "thread_time", time.process_time)
 EVERY = 0.1
 
 _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
+# how many steps are left, of all counts that are open
+_steps: ContextVar[tuple[list[int], ...]] = ContextVar("steps", default=())
 
 
 class OutOfPatience(Exception):
@@ -52,6 +55,16 @@ def limited(seconds: float) -> Iterator[None]:
             _deadline.reset(token)
 
 
+@contextmanager
+def counted(steps: int) -> Iterator[None]:
+    """A context in which `look` raises OutOfPatience at the call after so many, an outer count's included."""
+    token = _steps.set((*_steps.get(), [steps]))
+    try:
+        yield
+    finally:
+        _steps.reset(token)
+
+
 def _alarm_is_free():
     """Whether this thread can be interrupted, and nobody else has set an alarm."""
     in_main = threading.current_thread() is threading.main_thread()
@@ -64,17 +77,25 @@ def _alarm_is_free():
 def _ring(*_):
     """Look at the clock; what SymPy was asked and could not answer in time is not kept."""
     try:
-        look()
+        _look_at_clock()
     except OutOfPatience:
         clear_cache()
         raise
 
 
 def look() -> None:
-    """Look at the clock.
+    """Look at the clock and count the step.
 
-    Raises:  OutOfPatience when the time of the innermost `limited` has passed
+    Raises:  OutOfPatience when the time of the innermost `limited` has passed, or the steps of a `counted`
     """
+    _look_at_clock()
+    for left in _steps.get():
+        left[0] -= 1
+        if left[0] < 0:
+            raise OutOfPatience("no answer in the steps that it had")
+
+
+def _look_at_clock():
     deadline = _deadline.get()
     if deadline is not None and clock() > deadline:
         raise OutOfPatience("no answer in the time that it had")

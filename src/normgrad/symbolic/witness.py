@@ -8,7 +8,7 @@ branches meet.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, count, product
 
@@ -256,7 +256,7 @@ def sizes_in(e: Expr, columns: int) -> dict[Symbol, int]:
     rows = columns % 3 + 1
     numbers = (size for size in count(columns + 1) if size != rows)
     sizes = {_ANY: columns}
-    for dimension in sorted(_dims(e), key=str):
+    for dimension in sorted(dimensions(e), key=str):
         if str(dimension) in "MN":
             sizes[dimension] = rows if str(dimension) == "M" else columns
         else:
@@ -264,7 +264,9 @@ def sizes_in(e: Expr, columns: int) -> dict[Symbol, int]:
     return sizes
 
 
-def _entries(lhs, rhs, defs, sizes):
+def entries(
+    lhs: Expr, rhs: Expr, defs: Defs, sizes: Iterable[int]
+) -> Iterator[tuple[dict, Tuple, bool]]:
     """(sizes and free indices, the two sides there, whether they may be compared where branches meet), all of them."""
     (claim, defs), lengths = check_claim(lhs, rhs, defs), tuple(sizes)
     whole = [type(size) is int and size > 0 for size in lengths]
@@ -287,7 +289,7 @@ def _entries(lhs, rhs, defs, sizes):
             yield numbers, writer.entry(claim, indices), meet
 
 
-def _dims(e):
+def dimensions(e: Expr) -> set[Symbol]:
     """The dimensions in an expression: its whole numbers but the letters of indices."""
     entries = e.atoms(Indexed, KroneckerDelta)
     letters = {index for entry in entries for index in entry.args}
@@ -317,7 +319,7 @@ def _same(sides, meet):
         return True
     if meet or not sides.has(*BRANCHED):
         return False
-    points = list(_compared(sides, random.Random(0), meet))
+    points = list(compared(sides, random.Random(0), meet))
     return bool(points) and not any(map(_apart, points))
 
 
@@ -337,7 +339,7 @@ def check_fixed(
     """
     checked = 0
     with evaluate(True):
-        for numbers, sides, meet in _entries(lhs, rhs, defs, sizes):
+        for numbers, sides, meet in entries(lhs, rhs, defs, sizes):
             if not _same(sides, meet):
                 where = ", ".join(f"{name} = {n}" for name, n in numbers.items())
                 raise AssertionError(f"{lhs} = {rhs} fails for rows at {where}")
@@ -358,8 +360,8 @@ def counterexample(
     draw, conditions = random.Random(0), None
     claim, defs = check_claim(lhs, rhs, defs)
     with evaluate(True):
-        for numbers, sides, meet in _entries(*claim, defs, columns):
-            for point in _compared(sides, draw, meet):
+        for numbers, sides, meet in entries(*claim, defs, columns):
+            for point in compared(sides, draw, meet):
                 if not _apart(point):
                     continue
                 if conditions is None:
@@ -427,7 +429,7 @@ def _apart(point):
     return abs((left - right).evalf(30)) > 10**-20 * (1 + abs(left.evalf(30)))
 
 
-def _compared(sides, draw, meet):
+def compared(sides: Tuple, draw: random.Random, meet: bool) -> Iterator[tuple]:
     """(values, left, right) at points; where a side is infinite or not real, the claim says nothing."""
     sides = concrete(sides)
     for values in _points(sides, draw, meet):

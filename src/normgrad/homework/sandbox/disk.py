@@ -30,7 +30,7 @@ OFFERED = (
         "tables.triton text tiles values verdict welford widths".split()
     )),
     "normgrad.prove",
-    *(f"normgrad.prove.{name}" for name in "claim folding names reasons typed verbs verdict".split()),
+    *(f"normgrad.prove.{name}" for name in "claim folding hints names question reasons typed verbs verdict".split()),
 )  # fmt: skip
 NAMED = "normgrad.checks.finite_difference, .tolerance and .cases, normgrad.prove and normgrad.symbolic"
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share", "/usr/local/share", "/etc/fonts",
