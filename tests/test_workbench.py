@@ -1,7 +1,9 @@
 """The workbench's text of each registered equation is that equation, and what it says of claims is what prove says."""
 
+import importlib.util
 import json
 import linecache
+import sys
 
 import pytest
 import workbench
@@ -95,6 +97,20 @@ def test_a_changed_sign_is_refuted_with_a_point():
     (answer,) = judged(text.replace("- r[k] * r[j]", "+ r[k] * r[j]"))
     assert answer["kind"] == "refuted"
     assert "N = " in answer["text"] and "left" in answer["text"]
+
+
+def test_simplify_needs_no_units(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("sympy.physics")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "sympy.physics", None)
+    monkeypatch.setitem(sys.modules, "sympy.physics.units", None)
+    text = "from sympy import *\nt = symbols('t')\nsimplify(sin(t)**2 + cos(t)**2)"
+    (refused,) = judged(text)
+    assert "sympy.physics" in refused["text"]
+    workbench.stand_in()
+    (answer,) = judged(text)
+    assert answer["latex"] == "1"
 
 
 @pytest.mark.parametrize(

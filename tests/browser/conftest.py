@@ -134,9 +134,12 @@ def readers(chromium, address):
     """A function that gives a new reader, on a desktop or a phone, in light or in dark; all must end without error."""
     opened = []
 
-    def make(width=1280, height=900, scheme="light"):
+    def make(width=1280, height=900, scheme="light", touch=False):
         context = chromium.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme
+            viewport={"width": width, "height": height},
+            color_scheme=scheme,
+            has_touch=touch,
+            is_mobile=touch,
         )
         reader = Reader(context.new_page(), address)
         context.on("request", reader.note)

@@ -8,6 +8,7 @@ MODULES = (
     "mathjax",
     "pictures",
     "live",
+    "live_cells",
     "workbench",
     "execution",
     "folded",

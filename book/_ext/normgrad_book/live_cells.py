@@ -24,8 +24,23 @@ ABSENT = {"display", "get_ipython"}
 VERDICTS = {"derive", "prove", "refute"}
 # {the exercise of a grader: the definition, its flags, and what the function returns}, as `normgrad.verify` takes them
 EXERCISES = {
-    "rmsnorm-backward": ("rms", ("weight",), "dx, dw"),
-    "layernorm-backward": ("layer", ("weight", "bias"), "dx, dw, db"),
+    "rmsnorm-backward": ("rms", ("weight",), {"returns": "dx, dw"}),
+    "layernorm-backward": ("layer", ("weight", "bias"), {"returns": "dx, dw, db"}),
+}
+# {a kernel that the page checks in its next cell: the definition, its flags, and what its arguments are}
+KERNELS = {
+    "rms_kernel": (
+        "rms",
+        ("weight",),
+        {
+            "x_ptr": 'T("x")',
+            "weight_ptr": 'T("weight")',
+            "y_ptr": 'Out("y")',
+            "EPS": "eps",
+            "N": "N",
+            "grid": "rows",
+        },
+    ),
 }
 
 
@@ -71,7 +86,7 @@ def _is_verdict(statement):
 
 def _is_live(cell):
     """Whether a reader may write in a cell: a turn, or one that ends with a claim to be refuted."""
-    if not cell.visible or "triton" in cell.tags:
+    if not cell.visible:
         return False
     last = cell.tree.body[-1]
     refuted = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
@@ -80,25 +95,25 @@ def _is_live(cell):
 
 
 def _read_against(cell):
-    """(the name of the function, what it is read against) of a turn that a grader answers, or nothing."""
-    call = getattr(cell.tree.body[-1], "value", None)
-    if not isinstance(call, ast.Call) or len(call.args) != 2:
-        return None
-    exercise, function = call.args
-    name = getattr(exercise, "value", None)
+    """What `normgrad.verify` is asked of a turn that a grader or a check of kernels answers, or nothing."""
+    last = cell.tree.body[-1]
+    call = getattr(last, "value", None)
     written = {
         node.name for node in cell.tree.body if isinstance(node, ast.FunctionDef)
     }
-    if name not in EXERCISES or getattr(function, "id", "") not in written:
+    if isinstance(last, ast.FunctionDef) and last.name in KERNELS:
+        name, row = last.name, KERNELS[last.name]
+    elif isinstance(call, ast.Call) and len(call.args) == 2:
+        exercise, function = call.args
+        name = getattr(function, "id", "")
+        row = EXERCISES.get(getattr(exercise, "value", None))
+    else:
         return None
-    definition, flags, returned = EXERCISES[name]
-    return {
-        "name": function.id,
-        "definition": definition,
-        "flags": dict.fromkeys(flags, True),
-        "fields": {"returns": returned},
-        "confirmed": True,
-    }
+    if row is None or name not in written:
+        return None
+    definition, flags, fields = row
+    question = {"name": name, "definition": definition, "fields": fields}
+    return question | {"flags": dict.fromkeys(flags, True), "confirmed": True}
 
 
 def of_page(path) -> dict:

@@ -23,6 +23,7 @@ from sphinx.util.logging import getLogger
 
 from normgrad.symbolic import registry
 
+from . import live_cells
 from .alone import PAGE
 
 PYODIDE = "314.0.7"
@@ -88,14 +89,21 @@ NORMGRAD = (
     "prove",
     "symbolic",
 )
-# {archive: (of the package, the module that a page asks)}; the second one comes with the pages that read programs.
+# {archive: (of the package, the modules that a page asks)}; the second one comes with the pages that read programs.
 ARCHIVES = {
-    "normgrad": (NORMGRAD, "workbench.py"),
-    "verify": (("verify",), "prove_kernel.py"),
+    "normgrad": (NORMGRAD, ("workbench.py", "turns.py")),
+    "verify": (("verify",), ("prove_kernel.py",)),
 }
 # The classes of pages' boxes; boxes.js knows the scripts of each.
-BOXES = ("workbench", "prove-kernel")
-SCRIPTS = ("worker.mjs", "boxes.js", "cell.js", "workbench.js", "prove_kernel.js")
+BOXES = ("workbench", "prove-kernel", live_cells.LIVE)
+SCRIPTS = (
+    "worker.mjs",
+    "boxes.js",
+    "cell.js",
+    "workbench.js",
+    "turns.js",
+    "prove_kernel.js",
+)
 STYLE = "workbench.css"
 
 log = getLogger(__name__)
@@ -176,18 +184,18 @@ def package_files(home, target):
 
 
 def source_files(name) -> list[Path]:
-    """What of the package, and which module of a page, an archive holds."""
+    """What of the package, and which modules of pages, an archive holds."""
     source = Path(importlib.util.find_spec("normgrad").origin).parent
-    names, module = ARCHIVES[name]
+    names, modules = ARCHIVES[name]
     found = [source / name for name in names]
     inside = [path for folder in found for path in sorted(folder.rglob("*.py"))]
-    return [*[path for path in found if path.is_file()], *inside, SOURCE / module]
+    return [*[path for path in found if path.is_file()], *inside, *[SOURCE / one for one in modules]]
 
 
 def normgrad_files(archive, home, target):
     """The same, copied."""
     source = Path(importlib.util.find_spec("normgrad").origin).parent
-    names, module = ARCHIVES[archive]
+    names, modules = ARCHIVES[archive]
     for name in names:
         if (source / name).is_dir():
             copied(source / name, target / "normgrad" / name, UNASKED)
@@ -195,7 +203,8 @@ def normgrad_files(archive, home, target):
             place = target / "normgrad" / name
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source / name, place)
-    shutil.copyfile(SOURCE / module, target / module)
+    for module in modules:
+        shutil.copyfile(SOURCE / module, target / module)
 
 
 def archives(folder, home) -> dict[str, Path]:
@@ -322,6 +331,7 @@ def write(app, error):
         log.info("the workbench is not on this site: %s", why)
     write_cells(target / "cells")
     write_kernels(target / "kernels.js")
+    live_cells.write(app, target / "pages")
     archives = [path for path in target.iterdir() if path.suffix in (".zip", ".gz")]
     # A classic script, so that it is also read where the site is opened from a disk.
     held = {"missing": why, "labels": list(registry.entries())}
@@ -333,10 +343,8 @@ def write(app, error):
 
 
 def load(app, pagename, templatename, context, doctree):
-    """The scripts come when a box is near; Python comes with the first click."""
+    """All else comes when a box is near."""
     if wanted(app, pagename):
-        app.add_css_file("live/live.css")
-        app.add_css_file(f"workbench/{STYLE}")
         app.add_js_file("workbench/boxes.js", loading_method="defer")
 
 

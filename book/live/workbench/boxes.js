@@ -1,12 +1,22 @@
-// The boxes of a page in which Python answers: their scripts come when the reader comes near one.
+// The boxes and cells of a page in which Python answers: their scripts and styles come when one is within a screen.
 (() => {
   "use strict";
   const folder = new URL(".", document.currentScript.src).href;
   const SCRIPTS = {
     workbench: ["here.js", "cell.js", "workbench.js"],
     "prove-kernel": ["here.js", "cell.js", "kernels.js", "prove_kernel.js"],
+    "live-cell": ["here.js", "cell.js", "turns.js"],
   };
   const asked = new Set();
+
+  function styled(name) {
+    if (asked.has(name)) return;
+    asked.add(name);
+    const sheet = document.createElement("link");
+    sheet.rel = "stylesheet";
+    sheet.href = folder + name;
+    document.head.append(sheet);
+  }
 
   function load(name) {
     if (asked.has(name)) return;
@@ -22,8 +32,9 @@
       new IntersectionObserver((seen, observer) => {
         if (!seen.some((one) => one.isIntersecting)) return;
         observer.disconnect();
+        ["../live/live.css", "workbench.css"].forEach(styled);
         scripts.forEach(load);
-      }, {rootMargin: "600px"}).observe(box);
+      }, {rootMargin: "100% 0px"}).observe(box);
     }
   }
 })();

@@ -63,6 +63,12 @@ window.normgradCell = (() => {
     return engine = made;
   }
 
+  // Start Python before anybody asks, and give it its first work.
+  function ready(job) {
+    const asked = python();
+    asked.ready.then(() => job(asked.ask)).catch(() => {});
+  }
+
   // What this browser keeps; some keep nothing.
   function kept(key, value) {
     try {
@@ -188,5 +194,5 @@ window.normgradCell = (() => {
     return cell;
   }
 
-  return {archives, element, folder, kept, make, obstacle};
+  return {archives, element, folder, kept, make, obstacle, ready};
 })();

@@ -89,7 +89,7 @@ def check(number: int, text: str, level: int) -> str:
 
 
 # What the functions of the pages use; a line before the reader's first.
-IMPORTS = "import numpy as np, torch\n"
+IMPORTS = "import numpy as np, torch, triton, triton.language as tl\n"
 
 
 def read(text: str, question: str) -> str:

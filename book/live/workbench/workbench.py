@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import linecache
 import re
+import sys
+import types
 
 import sympy
 
@@ -24,6 +27,18 @@ FUNCTION = "function"
 # Derivative stays as typed; that what `diff` makes of a long loss is equal to it takes seconds to prove
 VERBS = {"Partial": "Derivative", "Local": "local"}
 WIDE = 76
+
+
+def stand_in() -> None:
+    """A class of units that no expression has: `simplify` asks for SymPy's, which this site leaves out."""
+    if importlib.util.find_spec("sympy.physics"):
+        return
+    for name in ("sympy.physics", "sympy.physics.units"):
+        sys.modules[name] = types.ModuleType(name)
+    sys.modules["sympy.physics.units"].Quantity = type("Quantity", (sympy.Expr,), {})
+
+
+stand_in()
 
 
 class _InSymPy(ast.NodeTransformer):

@@ -18,6 +18,7 @@ from sympy import (
     IndexedBase,
     KroneckerDelta,
     Mul,
+    Pow,
     Rational,
     S,
     Sum,
@@ -154,13 +155,14 @@ def _candidates(left, right, defs, points) -> Iterator[Mistake]:
         return
     ratios = list(_ratios(right, points))
     pool = list(_pool(left, right, defs))
-    yield from _factors(right, ratios, pool, _number, _single)
+    divisors = _divisors(left, right, defs)
+    yield from _factors(right, ratios, pool, divisors, _number, _single)
     lines = [*_indices(left, right), *_moved(right), *_inner(right)]
     lines += _summed(left, right, defs)
     for candidate in islice(_unlike(right, lines), MOST):
         if _fits(points, candidate.line):
             yield candidate
-    yield from _factors(right, ratios, pool, _pair)
+    yield from _factors(right, ratios, pool, divisors, _pair)
     yield from _missing(left, right, defs)
 
 
@@ -193,23 +195,29 @@ def _ratios(right, points) -> Iterator[tuple]:
                 yield term, ratios
 
 
-def _factors(right, ratios, pool, *ways) -> Iterator[Mistake]:
+def _factors(right, ratios, pool, divisors, *ways) -> Iterator[Mistake]:
     """One term of the line, or the whole line, is off by a factor."""
     for term, values in ratios:
         wanted = [ratio for _, ratio in values]
         valued = [(S.One, [S.One] * len(wanted))]
         for factor in pool:
-            if _may_divide(factor, term):
+            if _divides(factor, term, divisors):
                 valued.append((factor, [_value(point, factor) for point, _ in values]))
         valued = [(factor, row) for factor, row in valued if None not in row]
         for way in ways:
             yield from (_off_by(right, term, f) for f in way(valued, wanted))
 
 
-def _may_divide(factor, term):
-    """Whether a factor has no denominator that may be 0, but one that the term has as a factor."""
+def _divides(factor, term, divisors):
+    """Whether a factor has no denominator that may be 0, but one by which the claim divides or that the term has."""
     below = factor.as_numer_denom()[1]
-    return below.is_positive or below.is_integer or term.has(below)
+    never = below.is_positive or below.is_integer
+    return never or any(below.has(divisor) for divisor in divisors) or term.has(below)
+
+
+def _divisors(left, right, defs):
+    powers = _everything(left, right, defs).atoms(Pow)
+    return {power.base for power in powers if power.exp.is_negative}
 
 
 def _number(valued, wanted):
@@ -251,6 +259,9 @@ def _pool(left, right, defs):
     scalars = everything.atoms(Symbol) - {*sizes, *letters, *asked, *bases}
     names = _entries_at(letters, left, right, defs)
     names += [name for name in scalars - {*names} if name.is_real]
+    powers = [power for power in everything.atoms(Pow) if power.exp.is_Rational]
+    roots = {power.base**S.Half for power in powers if not power.exp.is_Integer}
+    names += [root for root in roots if free_letters(root) <= {*letters}]
     for name in sorted(names, key=str):
         if not name.is_integer:
             yield from (name, 1 / name, name**2, name**-2)
