@@ -99,6 +99,11 @@ def test_a_changed_sign_is_refuted_with_a_point():
     assert "N = " in answer["text"] and "left" in answer["text"]
 
 
+def test_what_is_written_alike_is_told_from_what_is_equal():
+    (answer,) = judged("1 == 2")
+    assert answer["text"].startswith("False: == asks whether")
+
+
 def test_simplify_needs_no_units(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("sympy.physics")]:
         monkeypatch.delitem(sys.modules, name)
@@ -121,6 +126,9 @@ def test_simplify_needs_no_units(monkeypatch):
         ("x = 1 / 0\n", "line 1: ZeroDivisionError"),
         ("from normgrad.prove import *\nprove(1.5, 1)", "line 2: CannotJudge"),
         ("x = 1", "nothing was claimed"),
+        ("\\frac{a}{b}", "this is Python, not LaTeX"),
+        ("import no_torch", "the notebook has the others"),
+        ("from normgrad.prove import *\nprove(1)", "as prove(left, right)"),
     ],
 )
 def test_an_error_names_its_line(text, said):

@@ -9,7 +9,7 @@ import json
 import linecache
 
 import sympy
-from workbench import trouble
+from workbench import WRITTEN_ALIKE, trouble
 
 from normgrad.prove.hints import ANSWER
 from normgrad.prove.verbs import definitions
@@ -125,5 +125,7 @@ def _answer(value):
         return {"kind": "shown", "latex": value.latex, "words": []}
     if isinstance(value, sympy.Basic):
         return {"kind": "shown", "latex": sympy.latex(value), "words": []}
+    if isinstance(value, bool):
+        value = f"{value}: {WRITTEN_ALIKE}"
     words = [] if value is None else [str(value)]
     return {"kind": "shown", "latex": "", "words": words}

@@ -189,6 +189,8 @@ def _answers(value):
         yield "proved", words, f"\\begin{{gathered}}\n{lines}\n\\end{{gathered}}"
     elif isinstance(value, definitions):
         yield "shown", "", value.latex
+    elif isinstance(value, bool):
+        yield "shown", f"{value}: {WRITTEN_ALIKE}", ""
     elif isinstance(value, sympy.Basic):
         yield "shown", "", sympy.latex(value)
     elif value is not None:
@@ -210,7 +212,11 @@ HABITS = {
     r"object is not iterable": "the sum over an index is Sum(x[r], (r, 1, N)); Python's sum adds the items of a list",
     r"object is not callable": "two factors have * between them",
     r"name '\w+' is not defined": "it is none of this page's names so far",
+    r"missing 1 required positional argument: 'rhs'": "prove takes both sides, as prove(left, right)",
+    r"after line continuation": "this is Python, not LaTeX: a fraction is a / b, an entry x[j]",
+    r"No module named": "here are SymPy and the package's proofs; the notebook has the others",
 }
+WRITTEN_ALIKE = "== asks whether both sides are written alike; whether they are equal says prove(left, right)"
 
 
 def trouble(error: Exception, name: str) -> str:
