@@ -157,7 +157,8 @@ def _candidates(left, right, defs, points) -> Iterator[Mistake]:
     pool = list(_pool(left, right, defs))
     divisors = _divisors(left, right, defs)
     yield from _factors(right, ratios, pool, divisors, _number, _single)
-    lines = [*_indices(left, right), *_moved(right), *_inner(right)]
+    lines = [*_indices(left, right), *_added(left, right), *_moved(right)]
+    lines += _inner(right)
     lines += _summed(left, right, defs)
     for candidate in islice(_unlike(right, lines), MOST):
         if _fits(points, candidate.line):
@@ -180,8 +181,9 @@ def _unlike(right, candidate):
 
 def _ratios(right, points) -> Iterator[tuple]:
     """(a term or the whole line, [(a point, what the term should be times there)])."""
-    terms = [term for term in Add.make_args(multiply_out(right)) if term != 0]
-    for term in [*terms, *([right] if len(terms) > 1 else [])]:
+    expanded = multiply_out(right)
+    terms = [*Add.make_args(expanded), *Add.make_args(right), right]
+    for term in dict.fromkeys(term for term in terms if term != 0):
         ratios = []
         for point, lhs, rhs in points:
             value = _value(point, term)
@@ -248,8 +250,9 @@ def _pool(left, right, defs):
     letters = sorted(free_letters(Tuple(left, right)), key=str)
     sizes = sorted(dimensions(everything) - set(letters), key=str)
     yield from (power for size in sizes for power in (size, 1 / size))
-    yield from ((size - 1) / size for size in sizes)
-    yield from (size / (size - 1) for size in sizes)
+    for size in sizes:
+        yield from ((size - 1) / size, size / (size - 1))
+        yield from ((size + 1) / size, size / (size + 1))
     ranges = _ranges(everything)
     for first, second in combinations(letters, 2):
         if ranges.get(first) == ranges.get(second):
@@ -299,7 +302,7 @@ def _ranges(e):
 
 
 def _off_by(right, term, factor):
-    line = multiply_out(right) + (factor - 1) * term
+    line = right + (factor - 1) * term
     if term == right:
         line = factor * right
     shown = f"${latex(term)}$"
@@ -323,6 +326,15 @@ def _indices(left, right) -> Iterator[Mistake]:
     for entry, replaced, line in _reindexed(right, free):
         where = f"one index of ${latex(entry)}$ is another one"
         yield Mistake(where, f"it is ${latex(replaced)}$", line)
+
+
+def _added(left, right) -> Iterator[Mistake]:
+    """A sum that is missing, over an index that the left side does not have."""
+    ranges = _ranges(right)
+    for letter in sorted(free_letters(right) - free_letters(left), key=str):
+        if letter in ranges:
+            line = Sum(right, (letter, 1, ranges[letter]))
+            yield Mistake(f"a sum over ${letter}$ is missing", "", line)
 
 
 def _reindexed(e, letters) -> Iterator[tuple]:
