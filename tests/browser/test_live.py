@@ -100,6 +100,34 @@ def test_a_bar_is_dragged(disk):
     assert page.locator(".live-words").inner_text() != before
 
 
+def test_a_finger_on_a_bar_moves_the_bar_and_not_the_page(chromium):
+    size = {"width": 390, "height": 844}
+    context = chromium.new_context(viewport=size, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto((SITE / home("jacobian")).as_uri(), wait_until="domcontentloaded")
+    page.wait_for_selector(".live svg")
+    handle = page.get_by_role("slider", name="x, entry 1")
+    handle.scroll_into_view_if_needed()
+    box, before = handle.bounding_box(), handle.get_attribute("aria-valuenow")
+    depth = page.evaluate("scrollY")
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    finger = context.new_cdp_session(page)
+
+    def touch(kind, *points):
+        event = {"type": kind, "touchPoints": list(points)}
+        finger.send("Input.dispatchTouchEvent", event)
+
+    touch("touchStart", {"x": x, "y": y})
+    for step in range(1, 9):
+        touch("touchMove", {"x": x, "y": y - 10 * step})
+    touch("touchEnd")
+    page.wait_for_timeout(100)
+    after = handle.get_attribute("aria-valuenow")
+    moved = page.evaluate("scrollY") - depth
+    context.close()
+    assert after != before and moved == 0
+
+
 @each_figure
 def test_on_a_phone_letters_can_be_read_and_controls_hit(chromium, name):
     """At 390 pixels letters are at least 9 high, and what a finger takes hold of 24."""

@@ -86,13 +86,19 @@ def test_a_turn_is_answered_where_it_stands(read, pages):
 def test_a_claim_prints_what_the_build_printed(read, pages):
     page = read().open(PAGE)
     cell = page.locator(".live-cell:not(.tag_your-turn)").first
-    built = cell.locator(".cell_output").inner_text()
+    built = cell.locator(".cell_output p").last.inner_text()
     cell.scroll_into_view_if_needed()
     page.set_default_timeout(PATIENCE)
     cell.get_by_role("button", name="run", exact=True).click()
     cell.locator(".turn-found > p").first.wait_for()
-    found = "\n".join(cell.locator(".turn-found > p").all_inner_texts())
-    assert found.split() == built.split()[-len(found.split()) :]
+    refuted, point = cell.locator(".turn-found > p").all_inner_texts()
+    assert refuted.startswith("refuted: left")
+    assert point == built and "N = 2" in point
+    assert not cell.locator(".cell_output").is_visible()
+    page.emulate_media(media="print")
+    assert cell.locator(".cell_output").is_visible()
+    assert cell.locator(".cell_input").is_visible()
+    assert not cell.locator("textarea").is_visible()
 
 
 def test_on_a_phone_nothing_is_loaded_before_a_tap(read, pages):
