@@ -6,7 +6,7 @@ import pytest
 from sympy import Add, Mul
 
 from normgrad.symbolic import NotProved, dim, index, prove, tensor, total
-from normgrad.symbolic.patience import OutOfPatience, clock, limited
+from normgrad.symbolic.patience import OutOfPatience, clock, counted, limited, look
 from normgrad.verify import norm, verify
 
 M, N = dim("M"), dim("N")
@@ -80,3 +80,16 @@ def test_the_limit_of_a_step_leaves_that_of_the_whole():
     with limited(0.1):
         pass
     time.sleep(0.2)
+
+
+def test_steps_are_counted_and_an_outer_count_holds():
+    with counted(5):
+        with pytest.raises(OutOfPatience, match="steps"), counted(2):
+            look()
+            look()
+            look()
+        look()
+        look()
+        with pytest.raises(OutOfPatience, match="steps"), counted(100):
+            look()
+    look()

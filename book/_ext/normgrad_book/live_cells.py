@@ -160,17 +160,17 @@ def note(app, doctree):
     if path.suffix != ".md" or "kernelspec" not in env.metadata[env.docname]:
         return
     page = of_page(path)
-    unmarked = list(page["cells"])
+    marked, cells = [], iter(page["cells"])
+    entry = next(cells, None)
     for container in doctree.findall(nodes.container):
-        if container.get("nb_element") == "cell_code" and unmarked:
+        if entry and container.get("nb_element") == "cell_code":
             source = next(container.findall(nodes.literal_block)).astext()
-            if source.rstrip("\n") == unmarked[0]["text"]:
+            if source.rstrip("\n") == entry["text"]:
                 container["classes"].append(LIVE)
-                unmarked.pop(0)
-    if unmarked:
-        raise ValueError(f"{path.name}: no cell of the page is {unmarked[0]['text']!r}")
-    if page["cells"]:
-        env.metadata[env.docname]["live_cells"] = page
+                marked.append(entry)
+                entry = next(cells, None)
+    if marked:
+        env.metadata[env.docname]["live_cells"] = page | {"cells": marked}
 
 
 def write(app, folder):

@@ -25,7 +25,8 @@
     found.replaceChildren(...formula, ...lines);
     found.className = `turn-found turn-${kind}`;
     window.normgradTypeset?.(found);
-    return words.join(" ").replace(/[*$\\]/g, "");
+    const spoken = words.join(" ").replace(/\$([^$]*)\$/g, (_, text) => (text.includes("\\") ? "a formula" : text));
+    return spoken.replace(/\*\*/g, "");
   }
 
   // What `normgrad.verify` says of a function.
