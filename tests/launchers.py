@@ -6,7 +6,7 @@ import re
 from tables import parts
 
 from normgrad.mistakes.edits import edited
-from normgrad.verify import norm
+from normgrad.verify import norm, softmax
 
 HEAD = """import torch
 import triton
@@ -184,12 +184,30 @@ class RMSNorm(torch.nn.Module):
     def forward(self, x):
         return rms_norm(x, self.weight, self.eps)
 """
+SOFTMAX = f"""{HEAD}@triton.jit
+def kernel(Y, X, x_stride, y_stride, n, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, B)
+    mask = cols < n
+    x = tl.load(X + row * x_stride + cols, mask=mask, other=-float("inf"))
+    e = tl.exp(x - tl.max(x, axis=0))
+    tl.store(Y + row * y_stride + cols, e / tl.sum(e, axis=0), mask=mask)
+
+
+def softmax(x):
+    M, N = x.shape
+    y = torch.empty_like(x)
+    B = triton.next_power_of_2(N)
+    kernel[(M,)](y, x, x.stride(0), y.stride(0), N, B=B)
+    return y
+"""
 BASES = {
     "ROWS": ROWS,
     "TILES": TILES,
     "FUNCTION": FUNCTION,
     "LOCKS": LOCKS,
     "LAYER": LAYER,
+    "SOFTMAX": SOFTMAX,
 }
 # what verify is told of a base
 TOLD = {
@@ -198,8 +216,10 @@ TOLD = {
     "FUNCTION": {},
     "LOCKS": {},
     "LAYER": dict(outputs=("y",), dim="N"),
+    "SOFTMAX": {},
 }
 NORM = norm()
+DEFINITIONS = dict.fromkeys(BASES, NORM) | {"SOFTMAX": softmax()}
 
 
 def launcher(line):

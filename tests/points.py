@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from normgrad.symbolic.symbols import i, j
 from normgrad.verify.interpreter import flat
 from normgrad.verify.point import Point
 
-__all__ = ["Point", "apart", "results"]
+__all__ = ["Point", "apart", "results", "set_maxima"]
 # relative to the largest entry: rounding is smaller, and an error of a formula at random values is larger
 APART = 1e-7
 
@@ -29,3 +30,11 @@ def apart(value, right):
         return True
     scale = 1 + np.max(np.abs(right), initial=0)
     return not bool(np.all(np.abs(value - right) <= APART * scale))
+
+
+def set_maxima(point, maxima):
+    """Gives a Point the largest numbers of rows and columns, which it would draw."""
+    for head, maximum in maxima.items():
+        if maximum.e is not None:
+            numbers = point.value(maximum.e, [i, j])
+            point.values[str(head.base)] = numbers.max(int(maximum.over == j))

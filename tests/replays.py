@@ -1,6 +1,7 @@
 """What the numbers of a refutation must be, by an evaluation that is not their own."""
 
 import numpy as np
+from points import set_maxima
 from sympy import Integer
 
 from normgrad.symbolic.symbols import N
@@ -21,6 +22,7 @@ def point_of(output):
     for name, value in replay.inputs.items():
         if name not in derived:
             point.values[name] = np.array(value) if isinstance(value, list) else value
+    set_maxima(point, output.case.largest)
     return point
 
 

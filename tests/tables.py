@@ -5,8 +5,8 @@ from pathlib import Path
 
 from sympy import Integer
 
-from normgrad.verify import OFFSET, norm
-from normgrad.verify.request import CALLS, VALUES
+from normgrad.verify import OFFSET
+from normgrad.verify.request import CALLS, DEFINITIONS, VALUES
 from normgrad.verify.text import value_of
 
 FOLDER = Path(__file__).parent
@@ -76,5 +76,5 @@ def table(**bound):
 
 def value(text, **names):
     """A value as it is typed: a binding, a norm, a tuple of such; dict(...) is a table of them."""
-    calls = CALLS | {"norm": norm, "dict": table}
+    calls = CALLS | DEFINITIONS | {"dict": table}
     return value_of("table", text, VALUES | {"OFFSET": OFFSET} | names, calls, True)

@@ -163,3 +163,12 @@ def test_each_norm_of_the_menu_is_one(name):
     _, weight, bias, options = prove_kernel.NORMS[name]
     for flags in ({"weight": weight, "bias": bias}, {"weight_offset": 1}):
         assert prove_kernel.norm(**options | flags).outputs
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_a_softmax_is_what_its_function_of_torch_is(name):
+    text = "import torch\n\ndef f(x):\n    return torch.NAME(x, dim=DIM)\n"
+    text = text.replace("NAME", name)
+    right = asked(text.replace("DIM", "-1"), name)
+    assert right["verdict"]["kind"].startswith("proved")
+    assert asked(text.replace("DIM", "0"), name)["verdict"]["kind"] == "refuted"

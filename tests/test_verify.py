@@ -112,6 +112,12 @@ EQUAL = (
     ("eviction_policy", "", "speed"),
     ("num_stages", "num_stages", "speed"),
     ("3 -> 4", "num_stages", "speed"),
+    ("- -> +", "shifted = row", "any number may be added to a row"),
+    ("pass", "x -= tl.max(", "any number may be added to a row"),
+    ("- -> +", "x -= tl.max(", "any number may be added to a row"),
+    ("axis=0", "tl.max(", "the tile has one axis"),
+    (", 0 -> ", "(a", "the tile has one axis"),
+    ("0.0 -> 1.0", "d = 0.0", "m is -inf before, and exp(m) is 0"),
 )
 MASKED = ("other", "0 -> 1", "0.0 -> 1.0")  # a lane that is not summed, or times 0
 

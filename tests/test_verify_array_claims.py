@@ -8,10 +8,22 @@ from homework_solutions import of_source
 from tables import blocks, claims, edits
 
 from normgrad.mistakes.edits import edited
-from normgrad.verify import LIMIT, PROGRAM, PROGRAM_COUNT, Out, T, eps, norm, verify
+from normgrad.verify import (
+    LIMIT,
+    PROGRAM,
+    PROGRAM_COUNT,
+    Out,
+    T,
+    eps,
+    log_softmax,
+    norm,
+    softmax,
+    verify,
+)
 from normgrad.verify.verdict import NOT_READ, PROVED, REFUTED, WRONG
 
 NORMS = {"rms": norm(), "layer": norm(center=True, bias=True), "own": None}
+NORMS |= {"softmax": softmax(), "log_softmax": log_softmax()}
 KINDS = {"proved": PROVED, "refuted": REFUTED, "not read": NOT_READ, "wrong": WRONG}
 KINDS[WRONG] = WRONG
 LINES = {

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import verify_functions as right
 from homework_solutions import of_source
-from points import Point, apart, results
+from points import Point, apart, results, set_maxima
 from replays import replays
 from tables import blocks, edits
 from wrong_solutions import wrong
@@ -257,6 +257,7 @@ x.dtype.type(3) * w; (x.shape[:1] + (1,))[1] * w; x * [1, 2, 3][-1]; x * {'a': 2
 sum([k * w for k in range(3)]); sum([x[k] * 2 for k in range(len(x))])
 np.einsum('ij,ij->i', x, x); sum(x[k] * w for k in range(len(x))); np.zeros(x.shape[1]) + w
 np.stack([r * t for r, t in zip(x, x * w, strict=True)])
+np.max(x, 1); x.max(0); x - np.amax(2 * x, axis=1, keepdims=True); np.log2(x * x); math.log2(w @ w) * w
 """
 TORCH_CALLS = """
 torch.sqrt(x * x); torch.rsqrt(x * x); torch.square(x); torch.reciprocal(x); torch.abs(x)
@@ -286,6 +287,9 @@ torch.nn.functional.layer_norm(x, x.shape[1:])
 torch.nn.functional.rms_norm(x, (x.shape[1],), eps=0.1)
 w.expand(x.shape); torch.linalg.vector_norm(x, dim=1, keepdim=True); x.mean(1, True)
 x.mul(w).sub(x.square()).addcmul(x, w, value=-1); x.mul(w).sum(1).view(x.size()[0], 1)
+torch.amax(x, 1); torch.max(x * w, 1)[0]; x - x.max(0).values; torch.logsumexp(x, 1); torch.log2(x * x)
+torch.softmax(x, -1); torch.log_softmax(x, 0)
+torch.nn.functional.softmax(x, dim=1); torch.nn.functional.log_softmax(x, dim=-1)
 """
 
 
@@ -307,7 +311,9 @@ def test_a_function_of_a_library_is_read_as_it_runs(kind, text):
     source += f"def program(x, w):\n    return {text}\n"
     function = of_source(source)["program"]
     point, (value,) = run(function, inputs, (4, 3), RMS, kind)
-    (array,) = trace(source, inputs, (), kind).outputs
+    traced = trace(source, inputs, (), kind)
+    (array,) = traced.outputs
+    set_maxima(point, traced.noted.maxima)
     axes = [{M: i, N: j}[size] for size in array.shape if size != 1]
     if len(set(axes)) < len(axes):
         axes = [axes[0], {i: p, j: k}[axes[0]]]

@@ -7,6 +7,7 @@ import pytest
 from normgrad.symbolic import Partial, prove
 from normgrad.symbolic.derivations import family
 from normgrad.symbolic.symbols import N, i, j
+from normgrad.verify import cross_entropy, log_softmax, softmax
 from normgrad.verify.definitions import GATES, LOSS, OFFSET, entry, norm, place
 from normgrad.verify.package import PIECES, Case
 from normgrad.verify.programs import GRADIENT
@@ -36,6 +37,12 @@ def test_gradients_are_derivatives_of_the_loss(
         head = defined.outputs[gradient]
         if defined.defs.unfold(defined.defs.line(LOSS)[1]).has(entry(name).base):
             assert prove(Partial(LOSS, entry(name)), head, defined.defs)
+
+
+@pytest.mark.parametrize("define", [softmax, log_softmax, cross_entropy])
+def test_gradients_of_what_is_no_norm_are_derivatives_of_the_loss(define):
+    defined = define()
+    assert prove(Partial(LOSS, entry("x")), defined.outputs["dx"], defined.defs)
 
 
 @pytest.mark.parametrize("piece", PIECES)

@@ -36,6 +36,8 @@ class Run:
         self.binding, self.definitions = binding, definitions
         draw = np.random.default_rng(20261126)
         self.point = Point((rows, columns), definitions.defs, draw)
+        targets = draw.integers(0, columns, rows)
+        self.point.values |= {"onehot": np.eye(columns)[targets], "target": targets}
         self.sizes = self.point.sizes
         programs = 2 if CHUNK not in binding.values() else -(-rows // 2)
         counts = {"rows": rows, "row tiles": -(-rows // 4), "programs": programs}
@@ -65,7 +67,8 @@ class Run:
         stride = shape[1] + (APART if bound.stride is not None else 0)
         if getattr(bound.stride, "free_symbols", None) == {N}:
             stride = int(bound.stride.xreplace(self.sizes))
-        memory = torch.full((shape[0] * stride + 2 * 64,), OUTSIDE, dtype=torch.float64)
+        dtype = torch.int64 if bound.before == "target" else torch.float64
+        memory = torch.full((shape[0] * stride + 2 * 64,), int(OUTSIDE), dtype=dtype)
         view = torch.as_strided(memory, shape, (stride, 1), 64)
         if bound.before:
             head = bound.before

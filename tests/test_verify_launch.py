@@ -5,7 +5,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from launchers import BASES, NORM, TOLD, imported, launcher, sizes_of
+from launchers import BASES, DEFINITIONS, NORM, TOLD, imported, launcher, sizes_of
 from tables import FOLDER, claims
 
 from normgrad.verify import N, norm, verify
@@ -57,6 +57,9 @@ def is_right(base, module, M, N, apart, axes, heads=1):
             layer.weight.data.copy_(weight)
             y = wide * (wide.square().mean(1, keepdim=True) + 3e-2).rsqrt() * w
             result, gradients = layer(given), ()
+        elif base == "SOFTMAX":
+            y = torch.softmax(wide, dim=1)
+            result, gradients = module.softmax(given), ()
         else:
             result, gradients = module.rms_norm(given, weight, eps), ()
     except Exception:
@@ -94,7 +97,7 @@ def poisoned(monkeypatch):
 @pytest.mark.parametrize(("kind", "_", "line"), LINES)
 def test_a_launcher_is_what_runs(kind, _, line, poisoned, tmp_path):
     base, text, words = launcher(line)
-    verdict = verify(text, NORM, **TOLD[base])
+    verdict = verify(text, DEFINITIONS[base], **TOLD[base])
     assert verdict.kind == next(k for k in KINDS if k.startswith(kind)), verdict
     assert re.search(words, str(verdict)), verdict
     if kind == "proved":

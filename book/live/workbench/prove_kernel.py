@@ -8,7 +8,7 @@ import re
 from sympy import Add, evaluate
 
 from normgrad.symbolic.render import latex
-from normgrad.verify import norm, proposal, verify
+from normgrad.verify import cross_entropy, log_softmax, norm, proposal, softmax, verify
 from normgrad.verify.entries import NUMBA, TRITON, entries
 from normgrad.verify.kernel import parameters
 from normgrad.verify.programs import parameters_of
@@ -33,6 +33,12 @@ NORMS = {
     "add_rms": ("add + RMSNorm", True, False, {"residual": True}),
     "add_layer": ("add + LayerNorm", True, True, {"center": True, "residual": True}),
 }
+# {a word of the menu: its title, what makes the definitions}
+EXPONENTIALS = {
+    "softmax": ("softmax", softmax),
+    "log_softmax": ("log-softmax", log_softmax),
+    "cross_entropy": ("cross entropy of each row", cross_entropy),
+}
 # what a reader has in place of a norm
 FORWARD, REFERENCE = "forward", "reference"
 OTHERS = {
@@ -52,7 +58,8 @@ def menu() -> list[dict]:
         {"name": name, "title": title, "weight": weight, "bias": bias}
         for name, (title, weight, bias, _) in NORMS.items()
     ]
-    return rows + [{"name": name, "title": title} for name, title in OTHERS.items()]
+    titles = {name: title for name, (title, _) in EXPONENTIALS.items()} | OTHERS
+    return rows + [{"name": name, "title": title} for name, title in titles.items()]
 
 
 def examples(table: str) -> list[dict]:
@@ -156,7 +163,7 @@ def _definitions(kind, definition, flags, reference):
         words = "A kernel in loops is read where Python runs: see the page "
         raise ValueError(words + "The text of a kernel, proved.")
     if kind == TRITON and definition in OTHERS:
-        words = "A kernel by itself has no forward: choose a norm, or check the "
+        words = "A kernel by itself has no forward: choose a definition, or check the "
         raise ValueError(words + "function that launches it.")
     if definition == FORWARD:
         return None
@@ -167,6 +174,8 @@ def _definitions(kind, definition, flags, reference):
         if not names:
             raise ValueError("The box of your function has no function in it.")
         return reference, names[0]
+    if definition in EXPONENTIALS:
+        return EXPONENTIALS[definition][-1]()
     return norm(**NORMS[definition][-1] | flags)
 
 

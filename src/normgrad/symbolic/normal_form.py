@@ -27,13 +27,14 @@ from sympy import (
     cancel,
     evaluate,
     exp,
+    log,
     sqrt,
 )
 
 from .calculus import resolve
 from .notation import INDEX, Local, Partial
 from .patience import check_size, look
-from .signs import is_nonnegative
+from .signs import is_nonnegative, is_positive
 
 
 class Root(Function):
@@ -70,7 +71,11 @@ def _nf(e):
         return _nf(resolve(e))
     if isinstance(e, exp):
         return exponential(_nf(e.args[0]))
+    if isinstance(e, log):
+        return logarithm(_nf(e.args[0]))
     if isinstance(e, Pow):
+        if not e.exp.is_number and e.base.is_number and e.base.is_positive:
+            return exponential(_nf(e.exp * log(e.base)))
         return power(_nf(e.base), _nf(e.exp))
     parts = [_nf(part) for part in e.args]
     if isinstance(e, Add):
@@ -103,7 +108,33 @@ def equal(left: Expr, right: Expr) -> bool:
 
 def exponential(e: Expr) -> Expr:
     """exp of a normal form: a product, with a factor for each of its terms."""
-    return Mul(*[exp(term) for term in Add.make_args(e)])
+    factors = []
+    for term in Add.make_args(e):
+        times, part = term.as_coeff_Mul()
+        factor = exp(term)
+        if isinstance(part, log) and times.is_Integer:
+            factor = power(part.args[0], times)
+        factors.append(factor)
+    return Mul(*factors)
+
+
+def logarithm(e: Expr) -> Expr:
+    """log of a normal form, which is positive: a sum, with a term for each of its positive factors."""
+    content, primitive = split_content(e) if e.is_Add else (S.One, e)
+    terms, argument = [], S.One
+    for factor in (*Mul.make_args(content), *Mul.make_args(primitive)):
+        base, times = factor, S.One
+        if factor.is_Pow:
+            base, times = factor.as_base_exp()
+        if isinstance(base, Reciprocal):
+            base, times = base.args[0], -times
+        if isinstance(factor, exp):
+            terms.append(factor.args[0])
+        elif is_positive(base):
+            terms.append(times * log(base))
+        else:
+            argument *= factor
+    return multiply_out(Add(*terms, log(argument)))
 
 
 def as_powers(e: Expr) -> Expr:

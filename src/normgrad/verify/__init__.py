@@ -37,7 +37,8 @@ What is trusted, and no more:
 6. The rules of `sums`: a sum counts where every tile is in it once; until then it may only be added to its like, or
    multiplied by what stands outside it. Of what a loop carries, each turn may only add, or move by one step; a mean and
    its sum of squares are proved by `welford`, by induction.
-7. `nan` for what is not known, in the lanes past the end: it is neither summed nor stored, times 0 neither.
+7. `nan` for what is not known, in the lanes past the end: it is neither summed nor stored, times 0 neither. The
+    largest of a row, and of all tiles up to one, is any number, which may be another one at each turn (`maxima`).
 8. The prover of normgrad.symbolic, and the definitions, whose gradients a test proves.
 
 Of a kernel in loops 1, 2, 3 and 8 hold, and every program runs once; all programs together take each row once in
@@ -89,7 +90,7 @@ from .binding import (
     Out,
     T,
 )
-from .definitions import OFFSET, Norm, norm
+from .definitions import OFFSET, Norm, cross_entropy, log_softmax, norm, softmax
 from .front import verify
 from .verdict import Verdict
 
@@ -111,7 +112,10 @@ __all__ = [
     "Out",
     "T",
     "Verdict",
+    "cross_entropy",
     "eps",
+    "log_softmax",
     "norm",
+    "softmax",
     "verify",
 ]

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import NoneType
 
-from sympy import S, evaluate, nan
+from sympy import S, evaluate, nan, oo
 
 from ..symbolic.patience import OutOfPatience, limited
-from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from .arrays import BEFORE
 from .binding import (
@@ -21,6 +20,7 @@ from .conditions import concluded
 from .definitions import LETTERS, Norm, no_tensor
 from .functions import followed
 from .kernel import Kernel, parameters
+from .maxima import Maximum, of_maxima
 from .places import CEILING, FLOOR, LEAST
 from .source import Source, source_of
 from .text import check_seconds, check_type
@@ -144,7 +144,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         with followed():
             held = reader.read(kernel)
         reader.check_binding(kernel)
-        names = _largest(tiles.largest, definitions)
+        names, maxima = _maxima(tiles.sums.maxima.heads, definitions)
     except NotRead as reason:
         if isinstance(reason, Flag):
             raise
@@ -152,7 +152,9 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     faults = memory.faults.values()
     if fill is nan and memory.filled and any(isinstance(f, Unknown) for f in faults):
         return None
-    verdicts = {name: refused(reason) for name, reason in memory.faults.items()}
+    verdicts = {
+        name: refused(tiles.sure(reason)) for name, reason in memory.faults.items()
+    }
     if "" in verdicts:
         words = (*tiles.assumed, *_promised(reader, launch), *ALWAYS)
         line = verdicts[""].line or reader.line or None
@@ -160,8 +162,9 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     for name, stored in held.items():
         stored = stored.xreplace(names)
         bound = launch.arguments[name]
-        verdict = compared(name, bound, stored, definitions, seconds)
-        verdicts[name] = _without_choice(verdict, stored, tiles.unbound, launch)
+        verdict = compared(name, bound, stored, definitions, seconds, maxima)
+        verdict = _without_choice(verdict, stored, tiles.unbound, launch)
+        verdicts[name] = of_maxima(verdict, maxima)
     words = [words for words in tiles.assumed if words.endswith(BEFORE)]
     for axis, number in enumerate(launch.grid):
         if axis not in launch.axes:
@@ -220,26 +223,23 @@ def _sure(verdict, reader):
     return verdict.unread(f"{why}: {verdict.why}" if verdict.why else why)
 
 
-def _largest(taken, definitions):
-    """{a kernel's name for the largest of a row: the definitions' tensor}."""
-    names = {}
-    for head, e in taken.items():
-        for name, body in definitions.largest.items():
-            if compare(e, body, definitions.defs):
-                names[head.base] = name.base
-                break
-        else:
-            raise NotRead(
-                f"the largest of {lettered(e)[0]}, which no definition is: definitions "
-                "need it in their largest"
-            )
-    return names
+def _maxima(taken, definitions):
+    """({a kernel's name for the largest of a row: the definitions' tensor}, {each of their entries: its Maximum})."""
+    names, maxima = {}, dict(taken)
+    for head, body in definitions.largest.items():
+        maxima[head] = Maximum(body)
+        for own, maximum in taken.items():
+            is_whole = maximum.e is not None and maximum.past == -oo
+            if is_whole and compare(maximum.e, body, definitions.defs):
+                names[own.base] = head.base
+    return names, maxima
 
 
-def compared(name, bound, stored, definitions, seconds) -> Verdict:
+def compared(name, bound, stored, definitions, seconds, maxima=()) -> Verdict:
     """The verdict on one output.
 
     Args:  name, bound: of the argument; stored: what it holds in the end, in i and j
+           maxima: entries of what is the largest of a row
     """
     head = definitions.outputs[bound.after]
     indices = {str(letter) for letter in LETTERS.values() if head.has(letter)}
@@ -251,9 +251,7 @@ def compared(name, bound, stored, definitions, seconds) -> Verdict:
     if "p" in bound.letters:
         claim = f"the sum of the rows of {claim}"
     verdict = compare(stored, head, definitions.defs, claim, seconds)
-    if verdict.case:
-        verdict.case.largest = definitions.largest
-    undefined = definitions.undefined(stored)
+    undefined = definitions.undefined(stored, maxima)
     if verdict.kind == REFUTED and undefined:
         return verdict.unread(no_tensor(undefined))
     return verdict

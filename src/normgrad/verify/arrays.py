@@ -27,9 +27,11 @@ from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N
 from .binding import PIDS
 from .binding import PROGRAMS as PROGRAM_COUNTS
+from .definitions import LETTERS
+from .maxima import Maximum, head_of
 from .over_rows import Turn, summed
 from .places import FLOOR
-from .sizes import LEADING, Way, floor, in_rows
+from .sizes import LEADING, Way, bit_length, floor, in_rows, power_of_2
 from .values import Misfit, NotRead, Wrong, check_bits
 from .values import power as power_of_numbers
 
@@ -57,6 +59,7 @@ class State:
            widths: (what has to be below 2^31, the line) of the integers in its kernels
            line: that is read; cancelling: the lines of variances that are differences of nearly equal numbers
            narrow: (what is rounded below float32, the line) of sums and of rows' statistics
+           maxima: {the largest of a row: its Maximum}
            is_turned: whether a tensor has been transposed, whose layout later ones may have
     """
 
@@ -82,6 +85,7 @@ class State:
     line: int = 0
     cancelling: list[int] = field(default_factory=list)
     narrow: list[tuple[str, int]] = field(default_factory=list)
+    maxima: dict = field(default_factory=dict)
     is_turned: bool = False
 
     def beside(self, other: State) -> State:
@@ -90,7 +94,7 @@ class State:
             "domain kinks zeros words needed numbers widths cancelling narrow".split()
         )
         notes = {name: getattr(self, name) + getattr(other, name) for name in names}
-        return replace(self, **notes)
+        return replace(self, maxima=self.maxima | other.maxima, **notes)
 
 
 LEAST_FLOAT = Rational(1, 2**1000)
@@ -612,6 +616,10 @@ def _of_numbers(operation, a, b):
     if operation in ("FloorDiv", "Mod") and state().way and kind == "int":
         whole = floor(left, right)
         return number(whole if operation == "FloorDiv" else left - right * whole, kind)
+    is_power = operation == "Pow" and left == 2 and right.has(bit_length)
+    if kind == "int" and state().way and (is_power or operation == "LShift"):
+        factor = ONE if is_power else left
+        return number(factor * power_of_2(right), kind)
     if operation not in ARITHMETIC:
         raise NotRead(f"{operation} of numbers that depend on a size")
     if operation == "Div":
@@ -839,6 +847,29 @@ def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
         rest = [size for axis, size in enumerate(shape) if axis not in axes]
         return like(a, shape if keep else rest, a.memory.e)
     kept = like(a, shape, summed(floats(a, "a sum").e, sizes))
+    if keep:
+        return kept
+    order = [axis for axis in range(a.ndim) if axis not in axes]
+    return scalar(copied(moved(kept, order)))
+
+
+def greatest(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
+    """The largest over an axis, which may be any number in a proof.
+
+    For x - x.max(-1). It stops the largest of a vector, and of several axes.
+    """
+    entry = floats(a, "a maximum").e
+    axes = [axis for axis in axes if a.shape[axis] != 1]
+    letters = {a.letter(k): LETTERS.get(size) for k, size in enumerate(a.shape)}
+    letters |= {turn.letter: LETTERS.get(turn.size) for turn in state().loops}
+    letters = {own: index for own, index in letters.items() if entry.has(own)}
+    own = {index: letter for letter, index in letters.items()}
+    if len(axes) != 1 or set(own) != set(LETTERS.values()) or len(letters) != 2:
+        raise NotRead("a maximum of what is no matrix, or over other than an axis")
+    over = letters[a.letter(axes[0])]
+    head = head_of(state().maxima, Maximum(entry.xreplace(letters), over))
+    shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]
+    kept = like(a, shape, head.xreplace(own))
     if keep:
         return kept
     order = [axis for axis in range(a.ndim) if axis not in axes]

@@ -5,13 +5,15 @@
     rstd = 1 / sqrt(s**2 + eps)  |  1 / (s + eps)  |  1 / max(s, eps)
     y = ((p - center * mean) * rstd * (weight_offset + weight) + bias) * f(gate)
 
+Beside it stand softmax, y = exp(x) / sum(exp(x)) of each row, its logarithm, and the cross entropy of a target column.
+
 A test proves once that each formula named as a gradient is the derivative of the loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 
 from sympy import (
@@ -26,6 +28,8 @@ from sympy import (
     S,
     Symbol,
     Tuple,
+    exp,
+    log,
     sympify,
 )
 
@@ -43,14 +47,19 @@ from .text import check_fields, check_type
 OFFSET = Symbol("weight_offset", real=True, nonzero=True)
 
 MATRICES = (
-    "x residual residual_out x_hat y dy dresidual_out wdy dx dresidual gate dgate"
+    "x residual residual_out x_hat y dy dresidual_out wdy dx dresidual gate dgate "
+    "onehot"
 )
 VECTORS = "weight bias dw db"
 TENSORS = {name: tensor(name, M, N) for name in MATRICES.split()}
 TENSORS |= {name: tensor(name, N) for name in VECTORS.split()}
-TENSORS |= {name: tensor(name, M) for name in ("mean", "rstd", "c1", "c2")}
+ROW_TENSORS = "mean rstd c1 c2 loss dloss lse target"
+TENSORS |= {name: tensor(name, M) for name in ROW_TENSORS.split()}
+# 1 in the column that target has for a row, 0 in the others
+ONEHOT = TENSORS["onehot"]
 LOSS = tensor("L")
 INPUTS = {"x", "residual", "weight", "bias", "gate", "dy", "dresidual_out"}
+INPUTS |= {"dloss", "onehot", "target"}
 LETTERS = {M: i, N: j}
 # what an expression of the definitions may hold besides their tensors
 NUMBERS = {"eps": eps, "M": M, "N": N, "OFFSET": OFFSET}
@@ -109,7 +118,7 @@ class Norm:
             defs[head] = formula.xreplace(number)
         largest = {head: e.xreplace(number) for head, e in self.largest.items()}
         needs = tuple(relation.xreplace(number) for relation in self.needs)
-        return Norm(defs, self.outputs, largest, needs, self.arguments)
+        return replace(self, defs=defs, largest=largest, needs=needs)
 
     @property
     def tensors(self) -> dict[str, Expr]:
@@ -121,13 +130,13 @@ class Norm:
                 tensors[str(base)] = _entry(base)
         return tensors
 
-    def undefined(self, e: Expr) -> str:
-        """The name of a tensor in an expression that is no input and no tensor of the definitions; "" for none.
+    def undefined(self, e: Expr, maxima: Iterable[Indexed] = ()) -> str:
+        """The name of a tensor in an expression that is no input, and none of the definitions or maxima; "" for none.
 
         A program that reads such a tensor may be right or wrong: what the tensor holds decides. Without this a right
         backward that saves rms is refuted by numbers that rms cannot have.
         """
-        known = self.tensors.keys() | INPUTS
+        known = self.tensors.keys() | INPUTS | {str(head.base) for head in maxima}
         names = {str(base) for base in e.atoms(IndexedBase)} - known
         return min(names, default="")
 
@@ -295,3 +304,37 @@ def norm(
         names += " dx dresidual dw db dgate"
     outputs = {name: entry(name) for name in names.split()}
     return Norm(defs, outputs, arguments=arguments)
+
+
+def softmax() -> Norm:
+    """The softmax of each row, y, and its gradient dx."""
+    y = exp(at.x) / columns(exp(at.x))
+    return _of_rows(y, at.y * (at.dy - columns(at.dy * at.y)))
+
+
+def log_softmax() -> Norm:
+    """The logarithm of the softmax of each row, y, and its gradient dx."""
+    y = at.x - log(columns(exp(at.x)))
+    return _of_rows(y, at.dy - exp(at.y) * columns(at.dy))
+
+
+def _of_rows(y, dx):
+    """Norm of y and dx by their formulas."""
+    defs = Defs()
+    defs[at.y] = y
+    defs[LOSS] = rows(columns(at.dy * at.y))
+    defs[at.dx] = dx
+    return Norm(defs, {"y": at.y, "dx": at.dx})
+
+
+def cross_entropy() -> Norm:
+    """The cross entropy of each row, loss, with the column target[i]; lse, and the gradient dx by dloss.
+
+    loss[i] = lse[i] - x[i, target[i]], of which the entry is the sum over r of onehot[i, r] * x[i, r].
+    """
+    defs = Defs()
+    defs[at.lse] = log(columns(exp(at.x)))
+    defs[at.loss] = at.lse - columns(at.onehot * at.x)
+    defs[LOSS] = rows(at.dloss * at.loss)
+    defs[at.dx] = at.dloss * (exp(at.x - at.lse) - at.onehot)
+    return Norm(defs, {"loss": at.loss, "lse": at.lse, "dx": at.dx})

@@ -1,4 +1,4 @@
-"""Where digits are lost: a variance as a difference of nearly equal numbers."""
+"""Where digits are lost: a variance as a difference of nearly equal numbers, an exponential that overflows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,30 @@ def cancelling(lines: Iterable[int]) -> str:
     """What the claim says of the lines with such a variance."""
     where = ", ".join(f"line {line}" for line in dict.fromkeys(lines))
     return f"with a variance as a difference of nearly equal numbers ({where})"
+
+
+OVERFLOWS = (
+    "with exp of what nothing is subtracted from, which overflows float32 above 88"
+)
+
+
+def overflowing(lines: Iterable[int]) -> str:
+    """What the claim says of the lines with such an exponential."""
+    return f"{OVERFLOWS} ({', '.join(f'line {line}' for line in lines)})"
+
+
+def overflows(e: Expr) -> bool:
+    """Whether exp(e) grows with an entry of x from which no number of its row is subtracted.
+
+    For `exp(x) / sum(exp(x))`, which is nan where an entry of x is large. It leaves out exp(-x) of a sigmoid.
+    """
+    entries = e.atoms(Indexed)
+    if e.has(Sum) or {str(entry.base) for entry in entries} != {"x"}:
+        return False
+    terms = Add.make_args(expand(e))
+    return any(
+        term.has(Indexed) and not term.could_extract_minus_sign() for term in terms
+    )
 
 
 def is_variance(operator: str, a: Expr, b: Expr) -> bool:

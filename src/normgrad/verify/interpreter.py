@@ -74,6 +74,7 @@ from .importing import NAMES, check_bound
 from .launch import Caller, JitKernel, Launched
 from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
+from .sizes import bits_of
 from .source import Source, file_of, is_jit, source_of, text_of
 from .source import plain as plain_kernel
 from .syntax import (
@@ -88,7 +89,7 @@ from .syntax import (
 from .tables.libraries import HOST, MEMBERS, TABLES
 from .tables.numpy import of_dtype
 from .tables.python import BUILTINS, HOST_BUILTINS, LONGEST, iterated
-from .tables.signatures import Device, Fields, Known, Quiet, Trained
+from .tables.signatures import Device, Fields, Known, Largest, Quiet, Trained
 from .text import module_of
 from .values import LeftOut
 
@@ -1298,6 +1299,10 @@ class Reader(Walker):
                 return partial(self._of_layer, layer.methods[name], owner)
             case Fields(values=values) if name in values:
                 return values[name]
+            case Largest() if name == "values":
+                return owner[0]
+            case int() | Scalar(kind="int") if name == "bit_length" and state().way:
+                return partial(number, bits_of(owner), "int")
             case FunctionClass() if name == "apply":
                 return partial(self.apply, owner)
             case FunctionClass(methods=methods) if name in methods:

@@ -104,7 +104,7 @@ class Kernel(Walker):
         super().__init__(Tiles(launch, fill))
         self.tiles, self.launch, self.source = self.values, launch, source
         self.names = Names(self.tiles, source, self._of_module)
-        self.language = Language(self.tiles)
+        self.language = Language(self.tiles, self._of_numbers)
         # the names in the function that is read which Triton knows while it compiles
         self.fixed: set[str] = set()
         self.callers, self.inner = (), 0
@@ -292,6 +292,12 @@ class Kernel(Walker):
                 return self.language.call(path, [*bound, *args], named)
         raise NotRead(f"a call of {described(target)}, which is no function")
 
+    def _of_numbers(self, function, *numbers):
+        """What a function of the text makes of numbers."""
+        if not isinstance(function, Function):
+            raise NotRead(f"a reduction by {described(function)}; name a function")
+        return self.call(function, list(numbers), {})
+
     def _check_jit(self, function):
         """Refuses a function that a kernel cannot call: one of Python's, or one that is launched."""
         name, wrappers = (
@@ -471,6 +477,8 @@ class Kernel(Walker):
             raise
         if unread:
             raise unread[0]
+        if self.tiles.places.targets:
+            self.tiles.told["targets from 0 to N - 1"] = None
         return held
 
     def inlined(self, function: Function, args, named):
@@ -882,6 +890,7 @@ class Kernel(Walker):
             if isinstance(value, Number):
                 marker = marker_of(name, turn)
                 self.tiles.sums.running.axes[marker] = value.axes
+                self.tiles.sums.maxima.begin(marker, value)
                 parts = (marker,) * 4
                 local[name] = replace(
                     value,
@@ -933,7 +942,8 @@ class Kernel(Walker):
             if isinstance(start, Index) and isinstance(value, Number):
                 start = self.tiles.number(start)
             both = isinstance(start, Number) and isinstance(value, Number)
-            if not both or not has_marker(value):
+            is_largest = both and self.tiles.sums.maxima.is_one(value.inside)
+            if not both or not (has_marker(value) or is_largest):
                 continue
             if value.axes == start.axes and not is_kept(start, value):
                 kinds = spelled(start.dtype), spelled(value.dtype)

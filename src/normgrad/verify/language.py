@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import mul
@@ -16,11 +17,11 @@ from sympy import (
     expand,
     nan,
     oo,
+    symbols,
 )
 
 from ..symbolic.normal_form import nf
-from ..symbolic.notation import tensor
-from ..symbolic.symbols import M, N, i, j
+from ..symbolic.symbols import N
 from .binding import ADDRESS
 from .conditions import BRANCH, COMPARED, TAKEN
 from .importing import LIBRARIES, VERSION
@@ -44,9 +45,7 @@ from .tables.dtypes import (
 from .tables.elementary import DIVISOR, functions
 from .tiles import Tiles
 from .values import (
-    COLUMN,
     LANES,
-    ROW,
     Condition,
     Flag,
     Index,
@@ -109,11 +108,18 @@ def has_function(home: str, name: str) -> bool:
 def _larger(a, b, x, y):
     """x where a > b, and y where a < b."""
     difference = a - b
-    if difference.is_positive:
+    if difference.is_extended_positive:
         return x
-    if difference.is_nonpositive:
+    if difference.is_extended_nonpositive:
         return y
     return Heaviside(difference) * x + (1 - Heaviside(difference)) * y
+
+
+def _either(indicator, x, y):
+    """x where the indicator is 1, and y where it is 0."""
+    if indicator in (0, 1):
+        return x if indicator == 1 else y
+    return indicator * x + (1 - indicator) * y
 
 
 @dataclass(frozen=True)
@@ -129,10 +135,11 @@ class Language:
     Args:  tiles: the operations of the launch
            passed: for the arguments of the call that is read, without and with names, whether Triton knows them while
            it compiles
+           inline: what a function of the text makes of numbers
     """
 
-    def __init__(self, tiles: Tiles):
-        self.tiles = tiles
+    def __init__(self, tiles: Tiles, inline: Callable[..., object]):
+        self.tiles, self.inline = tiles, inline
         self.passed: tuple[list[bool], dict[str, bool]] = [], {}
 
     def call(self, path: str, args: list, named: dict):
@@ -169,6 +176,7 @@ class Language:
                 raise NotRead(f"{path} of {spelled(dtype)}, {why}")
             if row.needs:
                 self.tiles.sums.needs(value, row.needs)
+            self.tiles.sums.maxima.check_function(name, value)
             return replace(apply(row.f, value), dtype=dtype)
         if name not in READ:
             raise NotRead(f"{path}: this function is not read")
@@ -278,9 +286,10 @@ class Language:
 
     def number(self, value):
         """float(value)."""
-        words = {"nan": nan, "-inf": -oo}
-        if value in words:
-            return plain(words[value], dtype=frozenset({"float"}))
+        words = {"nan": nan, "-inf": -oo, "inf": oo}
+        if isinstance(value, str) and value.lower() in words:
+            self.tiles.is_infinite |= value.lower() != "nan"
+            return plain(words[value.lower()], dtype=frozenset({"float"}))
         number = self.tiles.number(value)
         if not number.inside.is_Rational:
             raise NotRead("float(...) of what is no number in the text; cast it")
@@ -385,11 +394,18 @@ class Language:
             raise NotRead("a maximum of integers")
         return self._compared(Max, x, y)
 
+    def clamp(self, x, min, max, propagate_nan=None):
+        """The number between two bounds that is nearest."""
+        return self._compared(Min, self._compared(Max, x, min), max)
+
     def _compared(self, function, x, y):
         """The smaller or larger of two numbers."""
         x, y = self._tensor(x), self._tensor(y)
         names = [replaced(value.dtype, LARGER) for value in (x, y)]
-        return replace(apply(function, x, y), dtype=results(*names))
+        value = None
+        if function is Max:
+            value = self.tiles.sums.maxima.larger(x, y)
+        return replace(value or apply(function, x, y), dtype=results(*names))
 
     def _axis(self, size) -> str:
         """The axis that a length of a tile belongs to."""
@@ -473,8 +489,10 @@ class Language:
         """x where a condition on values holds, else y."""
         if not isinstance(condition, Condition):
             raise NotRead("a choice by what is no mask")
+        if condition.indicator is not None:
+            return apply(_either, condition.indicator, x, y)
         if (condition.a, condition.b) == (x, y):
-            return apply(Max, x, y)
+            return self.tiles.sums.maxima.larger(x, y) or apply(Max, x, y)
         if (condition.a, condition.b) == (y, x):
             return apply(Min, x, y)
         if not (x.complete and y.complete):
@@ -537,28 +555,44 @@ class Language:
             raise NotRead("a transposition of what has no two axes")
         return replace(input, axes=input.axes[::-1])
 
+    def _positions(self, input, axis, name) -> list[int]:
+        """The positions of the axes of a tile that a reduction is over."""
+        if not isinstance(input, Number):
+            raise NotRead(f"a {name} of what is no tile of numbers")
+        positions = list(range(len(input.axes)))
+        if axis is not None:
+            position = self.tiles.whole_number(axis)
+            if not -len(positions) <= position < len(positions):
+                why = f"a {name} over axis {position}, which the tile has not"
+                raise uncompiled(why)
+            positions = [positions[position]]
+        if not positions:
+            raise uncompiled(f"a {name} over the lanes of what is no tile")
+        return positions
+
+    @staticmethod
+    def _reduced(value, positions, keep_dims) -> Number:
+        """A number whose axes at some positions are left out, or have one lane."""
+        if not isinstance(keep_dims, bool):
+            raise NotRead("keep_dims of what is no flag")
+        axes = []
+        for position, axis in enumerate(value.axes):
+            if position not in positions:
+                axes.append(axis)
+            elif keep_dims:
+                axes.append("1")
+        return replace(value, axes=tuple(axes))
+
     def sum(self, input, axis=None, keep_dims=False, dtype=None):
         """The sum over an axis of a tile, or over all of them."""
         if isinstance(input, Joined):
             parts = [self.sum(part, axis, keep_dims, dtype) for part in input.parts]
             return Joined(tuple(parts))
-        if not isinstance(input, Number) or not isinstance(keep_dims, bool):
-            raise NotRead("a sum of what is no tile of numbers")
-        positions = list(range(len(input.axes)))
-        if axis is not None:
-            position = self.tiles.whole_number(axis)
-            if not -len(positions) <= position < len(positions):
-                raise uncompiled(f"a sum over axis {position}, which the tile has not")
-            positions = [positions[position]]
-        if not positions:
-            raise uncompiled("a sum over the lanes of what is no tile")
+        positions = self._positions(input, axis, "sum")
         value = input
         for position in positions if input.inside is not nan else ():
             value = self.tiles.sums.over(value, input.axes[position])
-        axes = list(value.axes)
-        if not keep_dims:
-            axes = [a for position, a in enumerate(axes) if position not in positions]
-        value = self.tiles.sums.settled(replace(value, axes=tuple(axes)))
+        value = self.tiles.sums.settled(self._reduced(value, positions, keep_dims))
         names = input.dtype
         if dtype is not None:
             names = self._names(dtype)
@@ -566,28 +600,42 @@ class Language:
             self.tiles.keep_sum(names, self.tiles.memory.line)
         return replace(value, dtype=names)
 
-    def max(self, input, axis):
-        """The largest of each row: a tensor of its own, which the definitions have to name."""
-        place = input.place("C") if isinstance(input, Number) else None
-        if (
-            place is None
-            or not input.complete
-            or input.axes[self.tiles.whole_number(axis) :] != ("C",)
-        ):
+    def max(
+        self,
+        input,
+        axis=None,
+        return_indices=False,
+        return_indices_tie_break_left=True,
+        keep_dims=False,
+    ):
+        """The largest of each row of a tile, which a proof takes for any number."""
+        if return_indices is not False:
+            raise NotRead("the indices of what is largest")
+        positions = self._positions(input, axis, "maximum")
+        over = {input.axes[position] for position in positions} - {"1"}
+        value = input
+        if over == {"C"}:
+            value = self.tiles.sums.maxima.largest(input)
+        elif over:
             raise NotRead("a maximum over something else than columns")
-        if not self.tiles.sums.full("C", place.cover) or input.parts[COLUMN] != -oo:
-            raise NotRead("the largest of a row needs all columns, and -inf past them")
-        row = input.place("R")
-        if row is None:
-            raise NotRead("a maximum of what is the same in every row")
-        letters = {row.symbol: i, place.symbol: j}
-        name = tensor(f"largest_{len(self.tiles.largest)}", M)
-        self.tiles.largest[name[i]] = input.inside.xreplace(letters)
-        e = name[row.symbol]
-        past = input.parts[ROW] if input.parts[ROW].is_number else nan
-        places = frozenset({row})
         dtype = replaced(input.dtype, LARGEST)
-        return Number((e, e, past, past), input.axes[:-1], places, dtype=dtype)
+        return replace(self._reduced(value, positions, keep_dims), dtype=dtype)
+
+    def reduce(self, input, axis, combine_fn, keep_dims=False):
+        """The sum or the largest of the lanes, by what a function of the text makes of two numbers.
+
+        For `def add(a, b): return a + b`. It stops `return a + 2 * b`, whose result depends on the order.
+        """
+        names = symbols("first second", real=True)
+        first, second = [plain(name, dtype=input.dtype) for name in names]
+        passed, self.passed = self.passed, ([False, False], {})
+        combined = getattr(self.inline(combine_fn, first, second), "inside", None)
+        self.passed = passed
+        if combined == sum(names):
+            return self.sum(input, axis, keep_dims)
+        if combined == Max(*names):
+            return self.max(input, axis, keep_dims=keep_dims)
+        raise NotRead("a reduction by other than a sum or a maximum")
 
     def join(self, a, b):
         """Two tiles of one shape side by side."""

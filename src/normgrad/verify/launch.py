@@ -86,6 +86,7 @@ POWERS = "N a power of 2"
 # what a kernel rests on besides its arguments
 SAID = re.compile(
     " other than 1| before a lock is given back |what line .* (promises|asserts)"
+    "|^targets "
 )
 ZERO_BEFORE = " is 0 before the kernel runs"
 LETTERS = {
@@ -128,6 +129,7 @@ class Reading:
     Args:  stored: {argument: what it holds, in i and j}; conditions: of its operations
            filled: the lines where a masked lane counts as 0; assumed, narrowed: in words
            widths: {what has to be below 2^31: the line}; numbers: what else the claim says of dtypes
+           maxima: {the largest of a row: its Maximum}
     """
 
     stored: Mapping[str, Expr]
@@ -137,6 +139,7 @@ class Reading:
     narrowed: Sequence[str]
     widths: Mapping[Expr | None, int]
     numbers: Sequence[str]
+    maxima: Mapping
 
 
 class Caller:
@@ -878,7 +881,7 @@ class _Binding:
                     self._check_rows(memory)
                 if fill is nan and memory.filled and isinstance(reason, Unknown):
                     return None
-                raise
+                raise tiles.sure(reason) from None
         self._check_rows(memory)
         faults = [
             fault for name, fault in memory.faults.items() if name in memory.stores
@@ -892,10 +895,12 @@ class _Binding:
             and any(isinstance(f, Unknown) for f in faults)
         ):
             return None
+        faults = list(map(tiles.sure, faults))
         if faults:
             raise sorted(faults, key=lambda fault: not isinstance(fault, Wrong))[0]
-        if tiles.largest:
-            raise NotRead("the largest of a row in a kernel that is launched")
+        maxima = tiles.sums.maxima.heads
+        if maxima and self.parts:
+            raise NotRead("the largest of a row of partial sums")
         self._check_blocks(tiles)
         narrowed = [text for text in tiles.told if SAID.search(text)]
         return Reading(
@@ -906,6 +911,7 @@ class _Binding:
             narrowed,
             tiles.widths.conditions(),
             tiles.defects,
+            maxima,
         )
 
     @staticmethod
@@ -977,6 +983,7 @@ class _Binding:
         state().filled |= reading.filled
         state().narrowed.update(dict.fromkeys(reading.narrowed))
         state().numbers += reading.numbers
+        state().maxima.update(reading.maxima)
         own = self._back | dict(zip(PROGRAMS, self.counts, strict=False))
         if self.parts:
             own[M] = self.rows

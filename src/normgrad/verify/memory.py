@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from sympy import Expr, IndexedBase, S, Symbol, expand, nan, sympify
+from sympy import Expr, Indexed, IndexedBase, S, Symbol, expand, nan, oo, sympify
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor, total
 from ..symbolic.symbols import M, N, i, j
 from .binding import AXES, COLUMN_TILES, PIDS, Launch, Lock, Out, T
-from .definitions import LETTERS
+from .definitions import LETTERS, ONEHOT, TENSORS
 from .places import FLOOR, LEAST, Places, least
 from .tables.dtypes import FLOATS
 from .values import (
+    Index,
     Mask,
     NotRead,
     Number,
@@ -98,6 +99,8 @@ class Memory:
     unread: list[NotRead] = field(default_factory=list)
     in_first_row: dict[str, bool] = field(default_factory=dict)
     is_read: bool = False
+    # {the largest of a tile, or of those up to a turn: the turn that it depends on}
+    moving: dict[IndexedBase, object] = field(default_factory=dict)
 
     # addresses
 
@@ -156,6 +159,8 @@ class Memory:
 
         For dw in two kernels. It stops programs that write over each other's row.
         """
+        if index in self.places.targets and axis == "C":
+            return self.places.targets[index][0]
         if axis != "P":
             return self.places.at(axis, index)
         if group is not None:
@@ -248,6 +253,13 @@ class Memory:
                 raise Wrong(f"{pointer.name} is read before it is written")
             inside = entry_of(bound.before, [(SIZE[p.axis], p.symbol) for p in places])
         self.loads.setdefault(pointer.name, []).append(access)
+        if getattr(inside, "base", None) == TENSORS["target"]:
+            column = self.places.target_of(row)
+            self.widths.keep_target(column)
+            return Index(column, dtype=frozenset({"int32", "int64"}))
+        if column is not None and column.symbol in self.places.targets:
+            inside = self._at_target(inside, column, row)
+            places, column = [row], None
         masked = self.fill if other is None else other
         if other is None and left & {p.axis for p in places if p.past}:
             self.filled.add(self.line)
@@ -268,6 +280,16 @@ class Memory:
             corner = parts[1] if column.past else parts[2]
         axes = pointer.offset.axes
         return Number((*parts, corner), axes, frozenset(places), dtype=FLOATS)
+
+    def _at_target(self, inside, column, row):
+        """The entry in the column of a row's target, as the sum of the entries times 0 or 1.
+
+        For x[i, target[i]]. It stops the column of another row's target.
+        """
+        if self.places.targets[column.symbol][1] != row:
+            raise NotRead("the column of another row's target")
+        letters = column.symbol
+        return total(N, lambda r: ONEHOT[row.symbol, r] * inside.xreplace({letters: r}))
 
     def _stored(self, name, access):
         """What this program has stored in that entry, None where it has stored nothing in the tensor.
@@ -349,6 +371,8 @@ class Memory:
         if bound.after is None or atomic and not isinstance(bound, Out):
             raise NotRead(f"{name} is written, and bound as what the kernel reads")
         places = [p for p in by_letter.values() if p.axis != "P"]
+        if any(p.symbol in self.places.targets for p in places):
+            raise NotRead(f"{name}: a store in the column of a target alone")
         self._bounds(mask, places, "writes")
         lanes = set(pointer.offset.axes) - {"1"}
         if lanes != {p.axis for p in places if p.lanes}:
@@ -362,8 +386,10 @@ class Memory:
         if value.pending:
             raise NotRead("a sum is stored before it is complete")
         value = self._all_rows(name, value, by_letter, atomic)
-        if nan in value.parts[:1]:
+        if value.inside in (nan, -oo):
             raise Unknown(f"{name}: what is not known is stored")
+        if {e.base for e in value.inside.atoms(Indexed)} & self.moving.keys():
+            raise NotRead(f"{name}: what is stored depends on the largest of a tile")
         symbols = {
             p.symbol: HERE[letter] for letter, p in by_letter.items() if letter != "p"
         }

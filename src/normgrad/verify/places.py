@@ -75,6 +75,8 @@ class Places:
         self.launch, self.assumed = launch, assumed
         self.loops: dict[Symbol, tuple] = {}
         self.active: list[Symbol] = []
+        # {the column of a row's target: (its place, that of the row)}
+        self.targets: dict[Symbol, tuple[Place, Place]] = {}
         self._places: dict[tuple, Place] = {}
         self.row_block = launch.block("a block of rows")
         self.column_block = launch.block(
@@ -158,7 +160,7 @@ class Places:
         For a branch that is the same in all programs. It stops an early return of some, as that of rows from N on.
         """
         difference = expand(b - a)
-        if difference.is_positive:
+        if difference.is_positive or a in self.targets and b == N:
             return True
         if difference.is_nonpositive:
             return False
@@ -217,6 +219,19 @@ class Places:
         if place.loop not in (None, *self.active):
             raise NotRead(f"{name} {e} of a loop that has ended")
         return place
+
+    def target_of(self, row: Place) -> Symbol:
+        """The column of a row's target, from 0 on, which is below N.
+
+        For labels of classes. It stops those of a tile of rows, past whose end nothing is known.
+        """
+        if row.lanes:
+            raise NotRead("the targets of a tile of rows")
+        name = f"target of {row.symbol}"
+        column = Symbol(name, integer=True, nonnegative=True)
+        columns = Place(column, "C", None, False, N, row.loop, False, row.pids)
+        self.targets[column] = columns, row
+        return column
 
     def of(self, e: Expr) -> Place | None:
         """The place that an index was found to have, None for another one."""

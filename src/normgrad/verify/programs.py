@@ -58,6 +58,7 @@ from .functions import (
     trace,
 )
 from .interpreter import Raised
+from .maxima import check_steady, of_maxima
 from .replay import Case
 from .sizes import Way, next_power_of_2
 from .source import is_file, text_of
@@ -683,7 +684,9 @@ class _Claim:
             f"{name} = {value} is eps, and may be any positive number"
             for name, value in traced.constants.items()
         ]
-        verdicts = {}
+        verdicts, self.maxima = {}, traced.noted.maxima
+        if self.forward:
+            self.maxima = self.maxima | self.forward.ran[2].noted.maxima
         for name, value in claims.items():
             verdicts[name] = self._of_output(name, value, definitions)
             if verdicts[name].kind == WRONG and isinstance(value, Array):
@@ -739,7 +742,8 @@ class _Claim:
         if isinstance(value, Array):
             key = name, value.shape, *lettered(value.unnoted())
         if key not in self.memo:
-            self.memo[key] = _of_output(name, value, definitions, self.seconds)
+            verdict = _of_output(name, value, definitions, self.seconds)
+            self.memo[key] = of_maxima(verdict, self.maxima)
         return self.memo[key]
 
 
@@ -860,8 +864,9 @@ def own(
     for name, value in zip(names, forward.outputs, strict=True):
         head = outputs[name] = _input_like(name, value).head
         indices = getattr(head, "indices", ())
-        defs[head] = entry(value, indices)
+        stored = defs[head] = entry(value, indices)
         if cotangents.get(name):
+            check_steady(stored, forward.noted.maxima)
             term = cotangents[name].head * head
             for index in indices:
                 term = SUMS[index](term)

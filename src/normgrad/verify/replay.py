@@ -19,6 +19,7 @@ from sympy import (
     Expr,
     Float,
     IndexedBase,
+    Integer,
     Max,
     Rational,
     S,
@@ -35,6 +36,7 @@ from ..symbolic.opaque import concrete
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.symbols import M, N, eps, i, j
 from ..symbolic.witness import Counterexample, Explicit, in_digits
+from .definitions import ONEHOT
 
 # (M, N) that are tried before those of the counterexample, and the signs of inputs at each
 SIZES = ((2, 3), (3, 2), (2, 5))
@@ -170,7 +172,7 @@ class Case:
 
     Args:  stored, defined: the sides, in the indices i and j; defs: what names stand for
            at: the counterexample of the prover
-           largest: {the largest of a row: of what}, in i and j
+           largest: {the largest of a row: its Maximum}
            relations: what holds where the program has a value, and where its comparisons are decided
            given: {symbol: its number in the program's text}
            sized: sizes with numbers for the blocks that a launcher chooses
@@ -182,7 +184,7 @@ class Case:
     defined: Expr
     defs: Defs
     at: Counterexample
-    largest: Mapping[Expr, Expr] = field(default_factory=dict)
+    largest: Mapping[Expr, Any] = field(default_factory=dict)
     relations: Sequence[Expr] = ()
     given: Mapping[Symbol, Expr] = field(default_factory=dict)
     sized: Callable[[dict], dict] | None = None
@@ -340,9 +342,19 @@ class Numbers(Explicit):
 
     def _value(self, name, place):
         if name_of(name) in self.largest:
-            head, e = self.largest[name_of(name)]
+            head, maximum = self.largest[name_of(name)]
+            if maximum.e is None:
+                return S.NaN
             point = dict(zip(indices_of(head), place, strict=True))
-            return Max(*self._entries(e, point, [(j, 1, N)]))
+            size = N if maximum.over == j else M
+            limits = [(maximum.over, 1, size)]
+            value = Max(*self._entries(maximum.e, point, limits))
+            is_known = value.is_real and value >= maximum.past
+            return value if is_known else S.NaN
+        if name_of(name) == ONEHOT:
+            row, column = place
+            target = random.Random(f"target {row}").randrange(self.sizes[N])
+            return Integer(target == column - 1)
         value = super()._value(name, place)
         return self._number(value) if value.is_Symbol else value
 

@@ -14,6 +14,7 @@ A request is typed after options of the command, or stands in a comment directly
     VALUE       of a kernel's argument as after --bind; of a function's a number, a flag, None, or what verify takes
     what        definitions {"," option}, or options alone
     definitions layer_norm, rms_norm, l2_norm, each also with arguments of norm, as layer_norm(bias=False); norm(...);
+                softmax, log_softmax, cross_entropy;
                 own_forward, of an autograd Function whose gradients are those of its own forward
     option      outputs = NAME {NAME}; reference = FUNCTION, or FILE.py::FUNCTION, a forward: it is held against its
                 results, or the gradients that are worked out of them
@@ -36,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 from . import binding, programs
-from .definitions import NUMBERS, Norm, norm
+from .definitions import NUMBERS, Norm, cross_entropy, log_softmax, norm, softmax
 from .entries import FUNCTION, NUMBA, TRITON, Entry, definitions_of, entries_of
 from .front import verify
 from .source import is_file, text_of
@@ -51,7 +52,12 @@ DEFINITIONS = {
     "rms_norm": norm,
     "l2_norm": partial(norm, reduce="sum", placement="clamp", weight=False),
     "norm": norm,
+    "softmax": softmax,
+    "log_softmax": log_softmax,
+    "cross_entropy": cross_entropy,
 }
+# those that take no arguments
+EXPONENTIALS = ("softmax", "log_softmax", "cross_entropy")
 OWN_FORWARD = "own_forward"
 OPTIONS = ("outputs", "reference")
 COMMENT = re.compile(r"#\s*verify:")
@@ -92,6 +98,8 @@ def in_full(text: str) -> str:
     name = text.partition("(")[0].strip()
     if name not in DEFINITIONS:
         return f"normgrad.verify.norm({text})"
+    if name in EXPONENTIALS:
+        return f"normgrad.verify.{name}()"
     options = getattr(DEFINITIONS[name], "keywords", {})
     given = ", ".join(f"{key}={value!r}" for key, value in options.items())
     if name == "norm":

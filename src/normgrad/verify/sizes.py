@@ -19,13 +19,14 @@ from sympy import (
     S,
     Symbol,
     expand,
+    sympify,
 )
 from sympy.core.relational import Relational
 
 from ..symbolic.symbols import M, N
 from .binding import LEADING
 from .places import CEILING, FLOOR, exact
-from .values import NotRead
+from .values import SMALL, NotRead
 
 # of a launcher's branches on sizes: how many ways through them are read
 WAYS = 16
@@ -49,6 +50,30 @@ class next_power_of_2(Function):  # noqa: N801 - SymPy prints a function by its 
         if n.is_Integer and n > 0:
             return Integer(1 << (int(n) - 1).bit_length())
         return None
+
+
+class bit_length(Function):  # noqa: N801 - as next_power_of_2
+    """How many bits an integer of at least 0 has."""
+
+    is_integer = True
+    is_nonnegative = True
+
+
+def bits_of(n: Any) -> Expr:
+    """int.bit_length of a size."""
+    e = sympify(getattr(n, "e", n))
+    if not e.is_nonnegative:
+        raise NotRead(f"the bits of {e}, which may be negative")
+    return bit_length(e)
+
+
+def power_of_2(exponent: Expr) -> Expr:
+    """2**exponent, where that is a number of bits."""
+    if isinstance(exponent, bit_length):
+        return next_power_of_2(exponent.args[0] + 1)
+    if exponent.is_Integer and 0 <= exponent <= SMALL:
+        return Integer(2) ** exponent
+    raise NotRead("a power of 2 whose exponent is no number of bits")
 
 
 def floor(a: Expr, b: Expr) -> Expr:

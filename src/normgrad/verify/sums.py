@@ -17,6 +17,7 @@ from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, i, j
 from .conditions import NEEDED, TAKEN, Condition
 from .digits import is_variance
+from .maxima import Maxima
 from .places import LEAST, Places
 from .tables.dtypes import results
 from .tables.elementary import DIVISOR, NONNEGATIVE, POSITIVE
@@ -50,6 +51,7 @@ class Sums:
         self.domain: dict[Condition, None] = {}
         # the lines of variances that are differences of nearly equal numbers
         self.cancelling: dict[int, None] = {}
+        self.maxima = Maxima(self)
         self.running = Running(self)
 
     def full(self, axis: str, cover) -> bool:
@@ -80,6 +82,7 @@ class Sums:
         if function is None:
             raise NotRead(f"the operation {operator} of numbers")
         marked = has_marker(a) or has_marker(b)
+        self.maxima.check_operation(operator, a.inside, b.inside)
         pending, share = a.pending, a.share
         if (a.pending, a.share) != (b.pending, b.share):
             pending, share = a.pending + b.pending, a.share | b.share
@@ -254,6 +257,7 @@ class Sums:
         parts = tuple(_without(part, marker) for part in value.parts)
         if held(*parts):
             raise NotRead(f"{name}: a turn of the loop does something else than add")
+        self.maxima.check_steady(*parts, turn=turn)
         if value.axes != start.axes:
             raise NotRead(f"{name} changes its shape in a loop")
         added = replace(value, parts=parts)

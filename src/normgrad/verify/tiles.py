@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from operator import add, mul, sub
 
-from sympy import Expr, Indexed, Integer, Rational, S, Sum, expand, nan, sympify
+from sympy import Expr, Integer, Rational, S, Sum, expand, nan, sympify
 
 from ..symbolic.signs import is_positive
 from ..symbolic.symbols import M, N
 from .binding import PIDS, Launch
-from .digits import cancelling
+from .definitions import ONEHOT
+from .digits import cancelling, overflowing
 from .memory import Memory
 from .places import Places
 from .sums import Sums
@@ -41,6 +42,7 @@ from .values import (
     Pointer,
     Qualified,
     Undecided,
+    Unknown,
     apply,
     check_bits,
     described,
@@ -75,6 +77,7 @@ class Tiles:
         self.memory = Memory(
             launch, self.places, self.assumed, self.widths, sympify(fill)
         )
+        self.memory.moving = self.sums.maxima.moving
         self.unbound = self.memory.unbound
         # what the claim is for, as "HAS_BIAS=True"; what of it the binding does not say
         self.told: dict[str, None] = {}
@@ -85,13 +88,14 @@ class Tiles:
         # arguments with tl.constexpr; constants of the module that the binding gives a value
         self.constexprs: set[str] = set()
         self.constants: set[str] = set()
+        # whether an infinity stands in the text, of which sums and products may be nan
+        self.is_infinite = False
         # the axes of the grid whose program's number is asked for
         self.asked: set[int] = set()
         # the lengths of tiles
         self.lengths: set[Expr] = set()
         # {output: how many operations its value rests on}
         self.rests_on: dict[str, int] = {}
-        self.largest: dict[Indexed, Expr] = {}
 
     @staticmethod
     def integer(value: int) -> Index:
@@ -135,6 +139,17 @@ class Tiles:
             self.told[f"{name} of at least 1"] = None
             self.guessed[f"{name} of at least 1"] = None
 
+    def sure(self, reason: NotRead) -> NotRead:
+        """The reason, which accuses no kernel with infinities of what is not known.
+
+        For -inf * scale, which is -inf where the scale is positive. Without it a softmax of x * scale is accused.
+        """
+        if not (self.is_infinite and isinstance(reason, Unknown)):
+            return reason
+        doubtful = NotRead(f"{reason}, or is of an infinity")
+        doubtful.line = reason.line
+        return doubtful
+
     def keep_sum(self, dtype: frozenset, line: int) -> None:
         """Keeps that a sum is accumulated below float32, where that is so whatever the tensors' dtypes."""
         if dtype <= NARROW:
@@ -152,11 +167,13 @@ class Tiles:
 
     @property
     def defects(self) -> list[str]:
-        """What the claim says of sums and statistics below float32, and of variances in one pass."""
+        """What the claim says of sums and statistics below float32, of variances in one pass, and of exponentials."""
         kinds = {"sums": self.narrow, "a row's statistic": self.statistics}
         words = [f"with {kind} in {', '.join(n)}" for kind, n in kinds.items() if n]
         if self.sums.cancelling:
             words.append(cancelling(self.sums.cancelling))
+        if self.sums.maxima.overflowing:
+            words.append(overflowing(self.sums.maxima.overflowing))
         return words
 
     def attribute(self, value, name):
@@ -233,6 +250,8 @@ class Tiles:
                 if flag:
                     self.lean((right if left is None else left).e)
                 return (left is right) == (operation == "Is")
+            case "Eq" | "NotEq", Index(), Index() if self._is_target(left, right):
+                return self._of_target(operation, left, right)
             case "Eq" | "NotEq", _, _:
                 equal = self._equal(left, right)
                 if isinstance(equal, bool):
@@ -262,6 +281,24 @@ class Tiles:
             self.lean(expand(b - a))
             return holds
         return Mask(frozenset({(a, b)}), axes)
+
+    def _is_target(self, *pair):
+        """Whether one integer is the column of a row's target, and the other one has lanes of columns."""
+        columns = [value.e for value in pair if "C" not in value.axes]
+        return len(columns) == 1 and columns[0] in self.places.targets
+
+    def _of_target(self, operation, left, right):
+        """Whether a lane of columns is that of a row's target: no lane past the end is."""
+        lanes, target = sorted((left, right), key=lambda v: "C" not in v.axes)
+        self.use(lanes)
+        columns = self.places.of(lanes.e) or self.places.at("C", lanes.e)
+        row = self.places.targets[target.e][1]
+        e = ONEHOT[row.symbol, columns.symbol]
+        parts, places = (e, S.Zero, nan, nan), frozenset({row, columns})
+        indicator = Number(parts, lanes.axes, places, dtype=BOOLEANS)
+        if operation == "NotEq":
+            indicator = apply(lambda h: 1 - h, indicator)
+        return Condition(axes=lanes.axes, indicator=indicator)
 
     def _condition(self, left, right):
         """left > right, of numbers, which holds where its sign is known."""
@@ -302,6 +339,10 @@ class Tiles:
         match value:
             case Number():
                 return value
+            case Condition(indicator=Number() as indicator):
+                return replace(indicator, dtype=BOOLEANS)
+            case Index(e=e) if e.free_symbols & self.places.targets.keys():
+                raise NotRead("a target is used as a floating-point number")
             case Mask():
                 value = self.where(value, plain(1), plain(0))
                 return replace(value, dtype=BOOLEANS)
@@ -370,6 +411,11 @@ class Tiles:
                 return Condition(both, fit(a.axes, b.axes), limited=limited)
             case Mask(), Mask():
                 return Mask(a.below | b.below, fit(a.axes, b.axes))
+            case Condition(indicator=Number()), Mask():
+                return self.both(b, a)
+            case Mask(), Condition(indicator=Number() as indicator):
+                indicator = self.where(a, indicator, plain(0, dtype=BOOLEANS))
+                return Condition(axes=indicator.axes, indicator=indicator)
         raise NotRead("`&` of what are no masks")
 
     def _power(self, a, b):
@@ -381,6 +427,11 @@ class Tiles:
         for value in (a, b):
             if isinstance(value, Number) and (value.axes or value.places):
                 raise uncompiled("Triton has no ** of tensors; write x * x")
+        exponent = getattr(b, "inside", S.Zero)
+        is_python = a.dtype <= PYTHON.keys() and b.dtype <= PYTHON.keys()
+        base = self.exact(a) if is_python else S.Zero
+        if base.is_positive and exponent.is_Rational and exponent != 0:
+            return self.real(power(base, exponent))
         raise NotRead("a power of what is no number in the text")
 
     def _integers(self, operator, a, b):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sympy import Expr, Rational, Symbol, nan, oo, sympify, zoo
+from sympy import Expr, Rational, S, Symbol, nan, oo, sympify, zoo
 
 from .tables.dtypes import ANY, BOOLEANS, SIZES
 
@@ -162,6 +162,7 @@ class Condition:
 
     Args:  holds: for each of a number's parts, whether it is sure to hold; axes: as Index
            a, b: where it is a > b; zero: where it says that this number is 0; limited: where it rests on a Limit
+           indicator: 1 where it holds and 0 elsewhere, where it says that a column is a row's target
     """
 
     holds: tuple[bool, ...] = (False,) * 4
@@ -170,6 +171,7 @@ class Condition:
     b: Number | None = None
     zero: Number | None = None
     limited: bool = False
+    indicator: Number | None = None
     dtype = BOOLEANS
 
 
@@ -235,6 +237,8 @@ def power(base: Expr, exponent: Expr) -> Expr:
 
     Raises:  NotRead for numbers such as 9**9**9, whose digits would fill the memory
     """
+    if exponent == -oo and base.is_number and base > 1:
+        return S.Zero
     if exponent.is_number:
         bits = size_in_bits(base) if base.is_Rational else BITS // SMALL
         small = exponent.is_Rational
@@ -280,8 +284,10 @@ def merged(*values: Number) -> frozenset:
 
 
 def known(part: Expr) -> Expr:
-    """The part, or nan where it has no value."""
-    return nan if part.has(nan, zoo, oo) else part
+    """The part, or nan where it has no value; -oo is one, which a masked lane holds in a maximum."""
+    if part == -oo:
+        return part
+    return nan if part.has(nan, zoo, oo, -oo) else part
 
 
 def incomplete(*values: Number) -> NotRead:

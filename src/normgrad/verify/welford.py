@@ -208,9 +208,15 @@ class Running:
         if self.counts:
             raise NotRead(f"a division by {HELD}, which may be 0")
         pairs = {}
+        for name, carried in names.items():
+            if self.sums.maxima.is_one(carried[1].inside):
+                pairs[name] = self.sums.maxima.after(carried, turns, turn)
         for pair in permutations(reasons, 2):
             with suppress(NotRead):
-                pairs |= self._pair(pair, names, sums, turn, turns)
+                if pair[0] in pairs:
+                    pairs[pair[1]] = self._rescaled(pair, names, pairs, turn, turns)
+                else:
+                    pairs |= self._pair(pair, names, sums, turn, turns)
         for name in sorted(reasons.keys() - pairs.keys()):
             if held(*names[name][1].parts) & {symbol for *_, symbol in names.values()}:
                 raise reasons[name]
@@ -237,6 +243,29 @@ class Running:
                 parts = zip(start.parts, added, strict=True)
                 return replace(start, parts=tuple(a + turns * b for a, b in parts))
         return self.sums.added_up(name, start, value, symbol, turn)
+
+    def _rescaled(self, pair, names, maxima, turn, turns):
+        """What a sum holds after a loop that multiplies it, at each turn, by exp(m - m'), where m' is the next m.
+
+        For an online softmax. It stops a sum to which exp(x - m) is added, not exp(x - m').
+        """
+        m, name = pair
+        (m_start, m_end, m_before), (start, end, before) = names[m], names[name]
+        weight = self.sums.maxima.weight(end, before, m_before, m_end.inside)
+
+        def times(e, m):
+            return e * weight.xreplace({m_before: m})
+
+        parts = []
+        for part in end.parts:
+            if part is not nan:
+                part = expand(times(expand(part), m_end.inside))
+                part += before - expand(times(before, m_before))
+            parts.append(part)
+        value = replace(end, parts=tuple(parts))
+        begin = apply(times, start, m_start)
+        total = self._sum(name, begin, value, before, turn, turns)
+        return apply(lambda e, m: e / times(S.One, m), total, maxima[m])
 
     def _pair(self, pair, names, sums, turn, turns):
         """{name: what it holds after the loop} of a mean and a sum of squares; NotRead where they are none.

@@ -128,6 +128,10 @@ class Widths:
             self._keep(bounds, line)
             self._keep([self.largest(-e)], line)
 
+    def keep_target(self, column: Symbol) -> None:
+        """Keeps that the column of a target is below N."""
+        self._fixed[column] = N - 1
+
     def keep_unknown(self, line: int) -> None:
         """Keeps that nothing is known of how large an integer of 32 bits is.
 

@@ -59,6 +59,11 @@ ROWS = (
         log, {"log": "numpy torch python language math libdevice texts"}, POSITIVE
     ),
     Elementary(
+        lambda a: log(a) / log(2),
+        {"log2": "numpy torch python language math libdevice"},
+        POSITIVE,
+    ),
+    Elementary(
         lambda a: power(S(2), a), {"exp2": "numpy torch language math libdevice"}
     ),
     Elementary(sin, {"sin": "language math libdevice texts"}),

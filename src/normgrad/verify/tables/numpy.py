@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from operator import mul
 
-from sympy import KroneckerDelta, Max, Min, S, Sum
+from sympy import KroneckerDelta, Max, Min, S, Sum, exp
 
 from ...symbolic.symbols import N
 from ..arrays import (
@@ -29,6 +29,7 @@ from ..arrays import (
     elementwise,
     expanded,
     floats,
+    greatest,
     is_integer,
     is_number,
     like,
@@ -44,6 +45,7 @@ from ..arrays import (
     total,
     variance,
 )
+from ..digits import OVERFLOWS, overflows
 from ..over_rows import Listed
 from .elementary import functions
 from .signatures import Known, each, table, wrong
@@ -104,6 +106,8 @@ def noted(row, e):
     """An elementary function of an entry."""
     if row.needs:
         check_defined(row.f, e)
+    if row.f is exp and overflows(e):
+        state().numbers.append(OVERFLOWS)
     return row.f(e)
 
 
@@ -338,6 +342,7 @@ SHARED: dict[str, Callable] = {
         spread,
         SPREADS,
     ),
+    "max(a: floats, axis=None, *, keepdims: bool = False)": partial(folded, greatest),
     "dot(a, b, /)": matmul,
     "copy(a)": copied,
     "swapaxes(a, first, second, /)": swapped,
@@ -350,6 +355,9 @@ NUMPY = table(
         **SHARED,
         **each("(x: numeric, /)", of_row, functions("numpy")),
         **each("(x1, x2, /)", of_operation, OPERATIONS),
+        "amax(a: floats, axis=None, *, keepdims: bool = False)": partial(
+            folded, greatest
+        ),
         "power(a: floats, other, /)": partial(arithmetic, "Pow"),
         **each("(x1: numeric, x2: numeric, /)", of_bound, BOUNDS),
         "clip(a: floats, a_min: numeric, a_max: numeric)": clipped,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any
 
-from sympy import Max, Min, fraction, together
+from sympy import Max, Min, expand, fraction, log, together
 
 from ...symbolic.symbols import M
 from ..arrays import (
@@ -28,7 +28,7 @@ from ..arrays import (
     total,
 )
 from ..over_rows import Listed, Once, Rows
-from ..sizes import ceiling
+from ..sizes import bits_of, ceiling
 from .elementary import functions
 from .numpy import item, itself, noted, rows_of
 from .numpy import of_row as of_entries
@@ -157,9 +157,12 @@ def extreme(f, values):
 
 
 def rounded_up(x):
-    """math.ceil of a quotient of integers."""
+    """math.ceil of a quotient of integers, or of math.log2 of a size, whose digits are enough below 2^31."""
     if is_integer(x):
         return x
+    exponential = expand(plain(x) * log(2))
+    if state().way and isinstance(exponential, log):
+        return number(bits_of(exponential.args[0] - 1), "int")
     above, below = fraction(together(plain(x)))
     if not (state().way and above.is_integer and below.is_integer):
         raise NotRead("math.ceil of other than a quotient of integers")

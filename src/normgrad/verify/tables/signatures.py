@@ -36,6 +36,14 @@ class Quiet:
     """A function that changes no value, such as that which writes a line of a log."""
 
 
+class Indices:
+    """Where something is largest, of which nothing is read."""
+
+
+class Largest(tuple):
+    """The pair that torch.max gives: the values, and their indices."""
+
+
 @dataclass
 class Trained:
     """A parameter of a layer, as it is made; shape: of its tensor."""

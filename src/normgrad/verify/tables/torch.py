@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from operator import add, mul, sub
+from operator import add, mul, sub, truediv
 
-from sympy import Rational, S, prod
+from sympy import Rational, S, exp, log, prod
 
 from ..arrays import (
     UNNAMED,
@@ -28,6 +28,7 @@ from ..arrays import (
     elementwise,
     expanded,
     floats,
+    greatest,
     matmul,
     number,
     power,
@@ -35,6 +36,7 @@ from ..arrays import (
     sizes_of,
     state,
     strides_of,
+    total,
 )
 from ..binding import letter
 from .elementary import functions
@@ -67,7 +69,18 @@ from .numpy import (
     transposed,
     unsqueezed,
 )
-from .signatures import Address, Device, Fields, Integers, Trained, each, table, wrong
+from .signatures import (
+    Address,
+    Device,
+    Fields,
+    Indices,
+    Integers,
+    Largest,
+    Trained,
+    each,
+    table,
+    wrong,
+)
 
 
 def addcmul(a, tensor1, tensor2, value):
@@ -266,7 +279,12 @@ def written_over(a, e):
     return a
 
 
-# the norms of torch.nn.functional, by their definitions
+def with_indices(a, axis, keepdims):
+    """torch.max over an axis."""
+    return Largest((greatest(a, [axis_of(a, axis)], keepdims), Indices()))
+
+
+# the norms of torch.nn.functional, and softmax, by their definitions
 
 EPS = Scalar(Rational("1e-5"), "float")
 
@@ -289,6 +307,26 @@ def normalized(center, a, normalized_shape, weight, bias, eps=EPS):
     return a
 
 
+def share(f, a, dim, dtype):
+    """torch.softmax, with f a quotient; its logarithm, with f a difference."""
+    a = a if dtype is None else cast(a, dtype)
+    whole = of_exponentials(a, axis_of(a, dim), True)
+    if f is sub:
+        return elementwise(sub, a, elementwise(log, whole))
+    return elementwise(truediv, elementwise(exp, a), whole)
+
+
+def of_exponentials(a, dim, keepdims):
+    """The sum of the exponentials."""
+    return folded(total, elementwise(exp, a), dim, keepdims)
+
+
+def logarithm(a, dim, keepdims):
+    """torch.logsumexp."""
+    return elementwise(log, of_exponentials(a, dim, keepdims))
+
+
+SHARES = {"softmax": truediv, "log_softmax": sub}
 UNBIASED = "(input: floats, dim=None, unbiased: bool = True, keepdim: bool = False)"
 CORRECTED = "(input: floats, dim=None, *, correction: number, keepdim: bool = False)"
 OVERCORRECTED = "(input, dim=None, unbiased=None, keepdim: bool = False, *, correction)"
@@ -310,6 +348,10 @@ SHARED: dict[str, Callable] = {
     ),
     **each("(input: floats, other: floats, /)", of_bound, BOUNDS),
     **each("(input: floats, dim, keepdim: bool = False, *, dtype=None)", folded, FOLDS),
+    "amax(input: floats, dim, keepdim: bool = False)": partial(folded, greatest),
+    "max(input: floats, dim, keepdim: bool = False)": with_indices,
+    "logsumexp(input: floats, dim, keepdim: bool = False)": logarithm,
+    **each("(input: floats, dim, *, dtype=None)", share, SHARES),
     "sum mean(input, *, keepdim, dtype=None)": wrong(
         "keepdim without dim, which torch refuses"
     ),
@@ -353,6 +395,12 @@ TORCH = table(
         "weight=None, eps: number = None)": lambda a, sizes, weight, eps: normalized(
             False, a, sizes, weight, None, eps
         ),
+        **{
+            f"nn.functional.{name}(input: floats, dim, *, dtype=None)": partial(
+                share, f
+            )
+            for name, f in SHARES.items()
+        },
         "zeros ones empty(*, dtype=None, device=None)": wrong(
             "a tensor without a size, which torch refuses"
         ),
