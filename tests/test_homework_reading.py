@@ -1,11 +1,17 @@
 """What a reading says: the difference of an edit, exactly; what was believed, where one edit explains it."""
 
+import time
+
 import homework_edits
 import homework_variants
 import pytest
+from homework_solutions import checked
+from wrong_solutions import wrong
 
 from normgrad.homework import solutions
-from normgrad.homework.reading import beliefs
+from normgrad.homework.gravity import GRAVITY
+from normgrad.homework.named import named
+from normgrad.homework.reading import beliefs, child
 from normgrad.homework.reading.child import in_child
 from normgrad.homework.reading.tasks import RIGHT, read
 from normgrad.homework.task import find
@@ -130,10 +136,42 @@ def test_an_equation_of_a_kernel(edit):
     assert equation in {diagnosis.implemented for diagnosis in said}, said
 
 
-def test_what_takes_too_long_is_not_read():
+def test_what_is_given_up_is_said():
+    """By processor time: one that only waits is not given up before another is done."""
+
     def endless():
         while True:
             pass
 
-    assert in_child(endless, seconds=1) == []
-    assert in_child(lambda: 1 / 0) == []
+    def waiting():
+        time.sleep(3)
+        return []
+
+    for reader, why in ((endless, "after 1 s of"), (lambda: 1 / 0, "at ZeroD")):
+        (diagnosis,) = in_child(reader, seconds=1)
+        assert f"was given up {why}" in diagnosis.title and not diagnosis.measured
+    assert in_child(waiting, seconds=1) == []
+
+
+# Of each homework that is read, wrong solutions, some with a mistake that costs more than its stages.
+GRADED = [
+    ("hw1", "the delta is 1"),
+    ("hw2", "sum for mean"),
+    ("hw3", "rstd is a constant"),
+    ("hw4", "eps outside the root"),
+    ("hw5", "one pass, clamped at 0"),
+    ("hw5", "x times its deviation"),
+]
+
+
+@pytest.mark.parametrize(("homework", "name"), GRADED)
+def test_no_points_depend_on_a_reading(monkeypatch, libraries, homework, name):
+    """They are the same where a reading says nothing, and where it says every grave mistake."""
+    mistake = next(each for each in wrong(homework) if each.name == name)
+    source, points = mistake.source(homework), []
+    for said in ((), [named(key) for key in GRAVITY]):
+        monkeypatch.setattr(child, "_in_child", lambda *_, said=said: said)
+        report = checked(mistake.task, source)
+        points.append([report.points, [stage.points for stage in report.stages]])
+        keys = {diagnosis.misconception for diagnosis in report.diagnoses}
+    assert points[0] == points[1] and {*GRAVITY} <= keys

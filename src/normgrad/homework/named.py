@@ -17,6 +17,7 @@ class Diagnosis:
            equation: the label of the registered equation that is violated
            implemented, right: the two formulas, or what is there and what is needed
            difference: what leads from the right one to the other, term by term
+           measured: whether a run has shown it; of what is only read from a text, no points depend
     """
 
     misconception: str
@@ -26,6 +27,7 @@ class Diagnosis:
     implemented: str = ""
     right: str = ""
     difference: str = ""
+    measured: bool = True
 
 
 def named(

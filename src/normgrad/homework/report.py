@@ -58,6 +58,7 @@ class Report:
     Args:  stages: StageResults; diagnoses: what the reading and the stages found, each with misconception, title, hint
            notes: remarks about what the code printed; feedback: how much of a diagnosis is shown
            flags: what a teacher may want to look at; it costs nothing, and the student's report has none of it
+           measured: keys of the mistakes that a stage has seen in a run, which alone cost points
     """
 
     of: Task
@@ -66,6 +67,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
     feedback: str = "solution"
     flags: list[str] = field(default_factory=list)
+    measured: set[str] = field(default_factory=set)
 
     @property
     def task(self) -> str:
@@ -81,8 +83,7 @@ class Report:
     def deducted(self) -> tuple[int, str]:
         """(points that a mistake costs beyond those of its stages, the sentence about it)."""
         earned = sum(stage.points for stage in self.stages)
-        keys = [diagnosis.misconception for diagnosis in self.diagnoses]
-        points, key = deduction(keys, earned, self.max_points)
+        points, key = deduction(self.measured, earned, self.max_points)
         if not points:
             return 0, ""
         share, why = GRAVITY[key]

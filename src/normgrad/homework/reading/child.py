@@ -1,4 +1,4 @@
-"""Reading in a process of its own, with a limit of time and memory: what takes longer is not read."""
+"""Reading in a process of its own, within a limit of processor time and memory; what is given up is said."""
 
 from __future__ import annotations
 
@@ -8,19 +8,28 @@ import select
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
+from ...mistakes.table import UNKNOWN
 from ..named import Diagnosis
 
 SECONDS, MORE_MEMORY = 20, 2 << 30
-WALL = 3  # times as long it may take where the machine does something else, too
+WALL = 60  # times as long it may take where the machine does something else, too
+HINT = "The points are those of the numbers; no equation can be shown beside them."
 
 
 def in_child(read: Callable[[], list[Diagnosis]], seconds=SECONDS) -> list[Diagnosis]:
-    """What a function returns; [] where it does not return in time, or raises. Args: seconds: of the processor
+    """What a function returns; a Diagnosis of what was given up where it does not return in time, or raises.
 
     Without fork, as in a browser, it runs in this process.
+
+    Args:  seconds: of the processor
     """
+    diagnoses = _in_child(read, seconds)
+    return [replace(diagnosis, measured=False) for diagnosis in diagnoses]
+
+
+def _in_child(read, seconds):
     if not hasattr(os, "fork"):
         return _answer(read)
     sys.stdout.flush()
@@ -35,7 +44,7 @@ def in_child(read: Callable[[], list[Diagnosis]], seconds=SECONDS) -> list[Diagn
         text = _received(out, WALL * seconds)
         return [Diagnosis(**fields) for fields in json.loads(text)]
     except (TypeError, ValueError):
-        return []
+        return [_given_up(f"after {seconds} s of the processor")]
     finally:
         os.close(out)
         os.kill(child, signal.SIGKILL)
@@ -45,8 +54,12 @@ def in_child(read: Callable[[], list[Diagnosis]], seconds=SECONDS) -> list[Diagn
 def _answer(read):
     try:
         return read()
-    except Exception:  # without a reading, the report still says what is wrong
-        return []
+    except Exception as error:  # without a reading, the report still says what is wrong
+        return [_given_up(f"at {type(error).__name__}")]
+
+
+def _given_up(why):
+    return Diagnosis(UNKNOWN, f"The reading of your text was given up {why}", HINT)
 
 
 def _write(into, read, seconds):

@@ -29,6 +29,7 @@ import gc  # noqa: E402
 import importlib.util  # noqa: E402
 import json  # noqa: E402
 import signal  # noqa: E402
+import time  # noqa: E402
 
 GRACE_SECONDS = 2
 
@@ -68,6 +69,7 @@ def libraries_of(path) -> list[str]:
 def respond(setting, request, arrays) -> bytes:
     """The reply to one request, in a process that ends afterwards."""
     refusals.limits(setting["load_seconds"] + request["seconds"] + GRACE_SECONDS)
+    running.watch_queue()
     if request["action"] == "imports":
         names, _ = running.limited(
             lambda: libraries_of(setting["solution"]), setting["load_seconds"]
@@ -113,19 +115,23 @@ def forked(setting, request, arrays) -> bytes:
                     stream.write(wire.pack({"failure": {"what": "garbled"}}))
         os._exit(0)
     os.close(writing)
-    late = []
+    late, start = [], time.monotonic()
+    limit = setting["load_seconds"] + request["seconds"] + GRACE_SECONDS
 
     def end(*_):
         late.append(1)
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGKILL)
 
-    signal.signal(signal.SIGALRM, end)
-    signal.setitimer(
-        signal.ITIMER_REAL,
-        setting["load_seconds"] + request["seconds"] + GRACE_SECONDS,
-        1,
-    )
+    def ring(*_):
+        waited = b""
+        with contextlib.suppress(OSError), open(f"/proc/{process}/schedstat") as file:
+            waited = file.read().encode()
+        if time.monotonic() - start - running.queued(waited) > limit:
+            end()
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, limit, 1)
     failure = {}
     try:
         with os.fdopen(reading, "rb") as stream:
