@@ -11,6 +11,7 @@ from normgrad.homework import folder, solutions
 from normgrad.homework.notebook import as_solution
 
 RIGHT, STARTER = solutions.solution("hw2"), solutions.starter("hw2")
+WRONG = RIGHT.replace("wdy = weight * dy", "wdy = dy")
 PAGE = (
     "!pip install normgrad\nimport normgrad",
     "import numpy as np\nimport normgrad.homework as hw",
@@ -81,11 +82,13 @@ def test_a_function_that_a_notebook_lacks_is_named(tmp_path, capsys):
     )
 
 
-def test_a_solution_stands_before_a_notebook(tmp_path, capsys):
+@pytest.mark.parametrize(("text", "status"), [(STARTER, 0), (WRONG, 1)])
+def test_a_written_solution_stands_before_a_notebook(tmp_path, text, status):
+    """The untouched starter beside it does not: it is not what was handed in."""
     folder.new("hw2", tmp_path)
+    (tmp_path / "solution.py").write_text(text, encoding="utf8")
     (tmp_path / "done.ipynb").write_text(notebook(RIGHT), encoding="utf8")
-    assert shell.main(["check", str(tmp_path)]) == 1
-    assert "Not implemented yet" in capsys.readouterr().out
+    assert shell.main(["check", str(tmp_path)]) == status
 
 
 def test_the_last_cell_writes_the_file(tmp_path, monkeypatch, capsys):

@@ -5,15 +5,19 @@ import re
 from pathlib import Path
 
 import pytest
+from homework_notebooks import notebook
 
 import normgrad.homework as hw
 from normgrad.homework import solutions
+from normgrad.homework.grade import homework_of
+from normgrad.homework.notebook import solution_of
 from normgrad.homework.sandbox.disk import OFFERED
 
 BOOK = Path(__file__).parents[1] / "book"
 HOMEWORKS = list(hw.homeworks())
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.M | re.S)
 STUB = re.compile(r"^:tags: *\[homework\]$", re.M)
+OPTION = re.compile(r"^:.*\n", re.M)
 
 each_homework = pytest.mark.parametrize("name", HOMEWORKS)
 
@@ -39,6 +43,13 @@ def definitions(text, entries):
                     part.body = part.body[1:]
             texts[node.name] = ast.unparse(node)
     return texts
+
+
+def defined(text):
+    """The statements of a text that define something."""
+    kinds = ast.FunctionDef, ast.ClassDef, ast.Assign
+    body = ast.parse(text).body
+    return {ast.unparse(node) for node in body if isinstance(node, kinds)}
 
 
 @each_homework
@@ -77,3 +88,20 @@ def test_page_says_what_the_homework_takes(name):
     ] == []
     for command in (f"new {name} --to ", "check "):
         assert f"python -m normgrad.homework {command}" in text
+
+
+@each_homework
+def test_a_page_filled_in_is_graded_as_the_reference(name, tmp_path):
+    """The notebook of its cells, the stubs written, tells which homework it is; so does a solution.py by itself."""
+    answer, texts = solutions.solution(name), []
+    for cell in cells(name):
+        texts.append(OPTION.sub("", cell))
+        if STUB.search(cell):
+            texts[-1], answer = answer, ""
+    filled, written = tmp_path / f"{name}.ipynb", tmp_path / "solution.py"
+    filled.write_text(notebook(*texts), encoding="utf8")
+    written.write_text(solutions.solution(name), encoding="utf8")
+    assert homework_of(filled) == homework_of(written) == name
+    texts = solution_of(filled, name), solutions.solution(name)
+    graded, needed = (defined(text) for text in texts)
+    assert needed <= graded

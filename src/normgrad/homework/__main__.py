@@ -11,9 +11,12 @@ if __name__ == "__main__" and sys.path[0] == os.getcwd():
     ]  # a submission's folder may be the one that this is started in, with a random.py in it
 
 import argparse  # noqa: E402
+import tempfile  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 from . import classroom, folder, grade  # noqa: E402
+from .lms import submissions  # noqa: E402
+from .lms.gradescope import autograder, results  # noqa: E402
 from .report import FEEDBACK, to_json
 from .report import text as as_text
 from .solutions import SOLUTION, solution  # noqa: E402
@@ -42,12 +45,14 @@ def _new(options):
 
 
 def _check(options):
+    if options.results:
+        return _results(options)
     path = Path(options.folder)
     if not path.exists():
         raise ValueError(f"DIR: got {options.folder!r}, which does not exist; {NEEDS}")
     if path.is_dir():
         try:
-            path = grade.submission_in(path)
+            path = grade.submission_in(path, options.homework or "")
         except ValueError as error:
             raise ValueError(
                 f"DIR: got {options.folder!r}, which has {error}; {NEEDS}"
@@ -62,6 +67,25 @@ def _check(options):
     if to_file:
         Path(options.json).write_text(to_json(reports), encoding="utf8")
     return 0 if all(each.passed for each in reports) else 1
+
+
+def _results(options):
+    """Writes results.json for Gradescope, also where nothing can be graded."""
+    name = find_homework(options.homework).name
+    draw = Draw.of_file(options.seed_file) if options.seed_file else Draw()
+    with tempfile.TemporaryDirectory(prefix="homework-") as workspace:
+        try:
+            files = submissions.files_of(Path(options.folder), "", Path(workspace))
+            path = files[submissions.chosen(files, name)]
+            reports = grade.grade_file(
+                path, name, draw, options.feedback, options.seconds
+            )
+            text = as_text(reports)
+        except submissions.Refused as reason:
+            reports, text = [], f"Not graded: {reason}"
+    Path(options.results).write_text(results(reports, text), encoding="utf8")
+    print(text)
+    return 0
 
 
 def _grade(options):
@@ -84,6 +108,8 @@ def _grade(options):
         further,
         seeds,
         options.csv,
+        options.roster or "",
+        options.column or "",
     )
     print(classroom.summary(grades, options.homework))
     return 0
@@ -104,6 +130,13 @@ def _solve(options):
         print(INSTRUCTOR, file=sys.stderr)
         return 2
     print(solution(find_homework(options.homework).name), end="")
+    return 0
+
+
+def _gradescope(options):
+    if options.seed_file:
+        Draw.of_file(options.seed_file)
+    print(f"wrote {autograder(options.homework, options.to, options.seed_file)}")
     return 0
 
 
@@ -164,6 +197,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="write the report for a program, too; - prints it instead",
     )
+    check.add_argument(
+        "--results", metavar="FILE", help="write Gradescope's results.json instead"
+    )
     _how(check)
     whole_class = command("grade", _grade, "grade a class, for instructors")
     whole_class.epilog = (
@@ -173,14 +209,26 @@ def parser() -> argparse.ArgumentParser:
     whole_class.add_argument(
         "folder",
         metavar="DIR",
-        help="with one folder a student, each with a solution.py or a notebook",
+        help="one folder a student, or what Canvas, Moodle or Gradescope exports, also as a zip",
     )
     whole_class.add_argument("--homework", metavar="hwN", required=True)
     whole_class.add_argument(
         "--out", metavar="REPORTS", required=True, help="a folder outside of DIR"
     )
     whole_class.add_argument(
-        "--jobs", type=int, default=1, help="how many at once (default %(default)s)"
+        "-j",
+        "--jobs",
+        type=int,
+        default=1,
+        help="how many at once (default %(default)s)",
+    )
+    whole_class.add_argument(
+        "--roster",
+        metavar="CSV",
+        help="a gradebook of Canvas, a grading worksheet of Moodle, or a list of the class; REPORTS has it with grades",
+    )
+    whole_class.add_argument(
+        "--column", help="of the homework in a gradebook (default its name)"
     )
     whole_class.add_argument(
         "--csv", action="store_true", help=f"write REPORTS/{classroom.TABLE}, too"
@@ -203,6 +251,10 @@ def parser() -> argparse.ArgumentParser:
         default=PUBLIC_SEED,
         help="of the inputs that the tests draw",
     )
+    gradescope = command("gradescope", _gradescope, "an autograder for Gradescope")
+    gradescope.add_argument("homework", metavar="hwN")
+    gradescope.add_argument("--to", required=True, metavar="ZIP")
+    gradescope.add_argument("--seed-file", metavar="FILE", help=SEED_FILE)
     return whole
 
 

@@ -1,4 +1,4 @@
-"""A class: one folder a student, graded one process each; reports and a table are written outside of what is graded.
+"""A class, graded one process a submission; reports and tables are written outside of what is graded.
 
 Each report is written when it is there, and a later run takes those that are still of the same submission.
 """
@@ -17,18 +17,20 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile, is_zipfile
 
 from .. import __version__
 from ..mistakes.table import titles
-from .grade import submission_in
+from .lms import roster as rosters
+from .lms.submissions import LONGEST_NOTEBOOK, chosen, collect, longest
 from .notebook import SUFFIX
-from .sandbox.remote import LONGEST_SOURCE
+from .solutions import SOLUTION
 from .task import find_homework
 
-TABLE, NOT_YET = "grades.csv", "not graded yet"
+TABLE, NOT_YET, NOTHING = "grades.csv", "not graded yet", "no submission"
+FEEDBACK_FILES = "feedback.zip"
 # Beyond what all stages of a homework may take together.
-LONGEST_SECONDS = 600
-LONGEST_NOTEBOOK = 20 * 2**20
+LONGEST_SECONDS = 3600
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,15 @@ class Grade:
     """One student's grade.
 
     Args:  name: of the folder; report: as in the JSON file; note: why there is no report; how: where the report is from
+           late: whether the platform says so; unknown: whether it is nobody's of the roster
     """
 
     name: str
     report: dict = field(default_factory=dict)
     note: str = ""
     how: str = "graded"
+    late: bool = False
+    unknown: bool = False
 
     @property
     def points(self) -> int:
@@ -51,32 +56,42 @@ class Grade:
     @property
     def remarks(self) -> str:
         """Why there is no report, or what a teacher may want to look at."""
-        flags = [
-            flag
-            for task in self.report.get("tasks", ())
-            for flag in task.get("flags", ())
-        ]
-        return self.note or " ".join(flags)
+        remarks = ["Not in the roster."] if self.unknown else []
+        if self.late:
+            remarks.append("Late.")
+        for task in self.report.get("tasks", ()):
+            remarks += task.get("flags", ())
+        return " ".join([*remarks, *filter(None, [self.note])])
 
 
 def grade_class(
-    folder, out, homework, jobs=1, options=(), seeds="", table=False
+    folder,
+    out,
+    homework,
+    jobs=1,
+    options=(),
+    seeds="",
+    table=False,
+    roster="",
+    column="",
 ) -> list[Grade]:
-    """Grades every folder in a folder and writes NAME.json and NAME.txt for each, as they come.
+    """Grades every submission of a class and writes NAME.json and NAME.txt for each, as they come.
 
-    A report that is there already, of the same files and options, is kept.
+    A report that is there already, of the same files and options, is kept. Beside the reports: feedback.zip, where the
+    platform takes files back, and the roster with grades, under its own name.
 
-    Args:    folder: with one folder a student; out: for the reports, outside of it; jobs: how many at once
-             options: further ones of the command `check`; seeds: the text of the seed file among them
-             table: whether the grades are written as CSV, too
-    Returns: a Grade for each folder, in their order
+    Args:    folder: one folder a student, or what a platform exports, also as a zip; out: for the reports, elsewhere
+             jobs: how many at once; options: further ones of the command `check`; seeds: the text of the seed file
+             table: whether the grades are written as CSV, too; roster: a list of the class, "" for none
+             column: of the homework in the roster, its own name without one
+    Returns: a Grade for each submission, then one for each student of the roster without a submission
     Raises:  ValueError naming the argument, what it got and what it needs
     """
     folder, out = Path(folder), Path(out)
     find_homework(homework)
-    if not folder.is_dir():
+    if not folder.is_dir() and not (folder.is_file() and is_zipfile(folder)):
         raise ValueError(
-            f"DIR: got {str(folder)!r}, needs a folder with one folder a student"
+            f"DIR: got {str(folder)!r}, needs a folder with one folder a student, or a zip"
         )
     if not isinstance(jobs, int) or jobs < 1:
         raise ValueError(f"--jobs: got {jobs!r}, needs a whole number from 1 on")
@@ -85,26 +100,39 @@ def grade_class(
         raise ValueError(
             f"--out: got {str(out)!r}, which lies in {str(folder)!r}; needs a folder outside of it"
         )
-    submissions = sorted(
-        path
-        for path in folder.iterdir()
-        if path.is_dir() and not path.name.startswith(".")
-    )
-    if not submissions:
-        raise ValueError(
-            f"DIR: got {str(folder)!r}, which has no folders; needs one folder a student"
+    people = rosters.read(roster) if roster else None
+    with tempfile.TemporaryDirectory(prefix="homework-") as workspace:
+        submissions = collect(folder, Path(workspace))
+        if not submissions:
+            raise ValueError(
+                f"DIR: got {str(folder)!r}, which has no folders; needs one folder a student"
+            )
+        out.mkdir(parents=True, exist_ok=True)
+        grades = _graded(submissions, out, homework, jobs, options, seeds, table)
+    paths = {entry.name: entry.feedback for entry in submissions if entry.feedback}
+    if paths:
+        _write_feedback(paths, out)
+    if people:
+        grades |= _filled_in(
+            people, submissions, grades, out, homework, column, Path(roster)
         )
-    out.mkdir(parents=True, exist_ok=True)
-    chosen = _digest(__version__, homework, *options, seeds)
+        if table:
+            write_table(grades.values(), out, homework)
+    return list(grades.values())
+
+
+def _graded(submissions, out, homework, jobs, options, seeds, table) -> dict:
+    """{name: Grade} of all submissions, written as they come."""
+    chosen_options = _digest(__version__, homework, *options, seeds)
     # Each student has a line in the table from the start.
-    grades = {
-        path.name: Grade(path.name, _earlier(out / f"{path.name}.json"), NOT_YET)
-        for path in submissions
-    }
+    grades = {}
+    for entry in submissions:
+        before = _earlier(out / f"{entry.name}.json")
+        grades[entry.name] = Grade(entry.name, before, NOT_YET)
     with ThreadPoolExecutor(jobs) as pool:
         running = [
-            pool.submit(_graded_once, path, out, homework, options, chosen)
-            for path in submissions
+            pool.submit(_graded_once, entry, out, homework, options, chosen_options)
+            for entry in submissions
         ]
         try:
             for number, done in enumerate(as_completed(running), start=1):
@@ -118,26 +146,60 @@ def grade_class(
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
             raise
-    return list(grades.values())
+    return grades
 
 
-def _graded_once(submission, out, homework, options, chosen) -> Grade:
-    """The grade of a folder, and its reports on the disk: those that are there, where nothing has changed."""
-    if why := _refused(submission):
-        grade = Grade(submission.name, note=why)
+def _write_feedback(paths, out):
+    """Writes a zip of the reports under the names that the platform takes back. Args: paths: {name: path in it}"""
+    with ZipFile(out / FEEDBACK_FILES, "w", ZIP_DEFLATED) as archive:
+        for name, path in paths.items():
+            archive.write(out / f"{name}.txt", path)
+
+
+def _filled_in(people, submissions, grades, out, homework, column, path) -> dict:
+    """{name: Grade} of the roster's students without a submission; writes the roster with all grades.
+
+    Args:  people: the roster; path: of its file; column: of the homework in it, "" for its name
+    """
+    names = rosters.matched(people, {entry.name: entry.keys for entry in submissions})
+    without, rows = {}, {}
+    for number, row in enumerate(people.rows):
+        if number not in names:
+            name = people.name(row)
+            without[name] = Grade(name, note=NOTHING)
+            continue
+        grade = grades[names[number]]
+        report = (out / f"{grade.name}.txt").read_text(encoding="utf8")
+        rows[number] = grade.points, grade.remarks, report
+    for name in sorted(grades.keys() - names.values()):
+        grades[name] = replace(grades[name], unknown=True)
+    most = find_homework(homework).max_points
+    text = rosters.filled(people, rows, column or homework, most)
+    _write(out / f"{path.stem}-{homework}.csv", text)
+    return without
+
+
+def _graded_once(submission, out, homework, options, chosen_options) -> Grade:
+    """The grade of a submission, and its reports on the disk: those that are there, where nothing has changed."""
+    try:
+        name, files = _files(submission, homework)
+    except ValueError as why:
+        grade = Grade(submission.name, note=str(why))
     else:
-        files = _files(submission)
-        parts = [part for path in files for part in (path.name, path.read_bytes())]
-        made_of = {"files": _digest(*parts), "options": chosen}
+        parts = []
+        for inside, path in files.items():
+            parts += [inside, path.read_bytes()]
+        made_of = {"files": _digest(*parts), "options": chosen_options}
         before = _earlier(out / f"{submission.name}.json")
         if before.get("made_of") == made_of:
-            return Grade(submission.name, before, how="as before")
-        grade = _grade(submission, files, homework, options)
+            return Grade(submission.name, before, how="as before", late=submission.late)
+        grade = _grade(submission.name, name, files, homework, options)
         if before:
             same = before["made_of"].get("files") == made_of["files"]
             why = "the options have changed" if same else "the submission has changed"
             grade = replace(grade, how=f"graded anew, as {why}")
         grade.report.update({"made_of": made_of} if grade.report else {})
+    grade = replace(grade, late=submission.late)
     text = grade.report.pop("text", f"{grade.name}: {grade.note}")
     none = {"points": 0, "max_points": find_homework(homework).max_points, "tasks": [], "note": grade.note}  # fmt: skip
     # The JSON file comes last: it says that both are there.
@@ -164,26 +226,28 @@ def _earlier(path) -> dict:
     return report
 
 
-def _files(submission) -> list[Path]:
-    """What a submission is made of: its Python files, and the notebook where that is graded."""
-    files = {*submission.glob("*.py"), submission_in(submission)}
-    return sorted(
-        path
-        for path in files
-        if path.is_file() and path.stat().st_size <= _longest(path)
-    )
+def _files(submission, homework) -> tuple[str, dict[str, Path]]:
+    """(what is graded, {name: path} of it and of the Python files beside it). Raises: ValueError saying why not"""
+    if submission.refused:
+        raise ValueError(submission.refused)
+    graded = chosen(submission.files, homework)
+    path = submission.files[graded]
+    if path.stat().st_size > LONGEST_NOTEBOOK:
+        raise ValueError(f"{path.name} has more than {LONGEST_NOTEBOOK} bytes")
+    name = SOLUTION if path.suffix != SUFFIX else Path(graded).name
+    files = {}
+    for inside, module in submission.files.items():
+        beside = Path(inside).parent == Path(graded).parent and module.suffix == ".py"
+        if beside and module.stat().st_size <= longest(module):
+            files[Path(inside).name] = module
+    return name, dict(sorted(files.items())) | {name: path}
 
 
-def _longest(path) -> int:
-    """How many bytes of a file are read; the pictures of a notebook are not."""
-    return LONGEST_NOTEBOOK if path.suffix == SUFFIX else LONGEST_SOURCE + 1
-
-
-def _grade(submission, files, homework, options) -> Grade:
-    """One grade, of a copy of the submission's files, by a grader of its own."""
+def _grade(student, graded, files, homework, options) -> Grade:
+    """One grade, of a copy of the submission's files, by a grader of its own. Args: graded: the name among the files"""
     with tempfile.TemporaryDirectory(prefix="homework-") as copy:
-        for path in files:
-            shutil.copyfile(path, Path(copy, path.name), follow_symlinks=False)
+        for name, path in files.items():
+            shutil.copyfile(path, Path(copy, name), follow_symlinks=False)
         # A folder with nothing in it, since Python looks for modules where it is started.
         with tempfile.TemporaryDirectory(prefix="homework-") as empty:
             command = [
@@ -191,7 +255,7 @@ def _grade(submission, files, homework, options) -> Grade:
                 "-m",
                 "normgrad.homework",
                 "check",
-                copy,
+                str(Path(copy, graded)),
                 "--homework",
                 homework,
                 "--json",
@@ -206,10 +270,10 @@ def _grade(submission, files, homework, options) -> Grade:
             try:
                 done = subprocess.run([*command, *options], cwd=empty, env=environment, timeout=LONGEST_SECONDS,
                                       capture_output=True, text=True)  # fmt: skip
-                return Grade(submission.name, json.loads(done.stdout))
+                return Grade(student, json.loads(done.stdout))
             except subprocess.TimeoutExpired:
                 return Grade(
-                    submission.name,
+                    student,
                     note=f"the grader had not finished after {LONGEST_SECONDS} s",
                 )
             except ValueError:
@@ -217,26 +281,9 @@ def _grade(submission, files, homework, options) -> Grade:
                     f"exit status {done.returncode}"
                 ]
                 return Grade(
-                    submission.name,
+                    student,
                     note=f"the grader ended without a report: {words[0]}",
                 )
-
-
-def _refused(submission) -> str:
-    """Why a folder is not graded; empty where it is."""
-    if submission.is_symlink():
-        return "a link in place of the folder; links are not followed"
-    links = [path for path in submission.rglob("*") if path.is_symlink()]
-    if links:
-        return f"{links[0].relative_to(submission)} is a link; links are not followed"
-    try:
-        path = submission_in(submission)
-    except ValueError as error:
-        return str(error)
-    if not path.is_file():
-        return f"{path.name} is not a file"
-    too_long = path.stat().st_size > LONGEST_NOTEBOOK
-    return f"{path.name} has more than {LONGEST_NOTEBOOK} bytes" if too_long else ""
 
 
 def _write(path, text):

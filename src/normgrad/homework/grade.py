@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from dataclasses import replace
@@ -67,6 +68,8 @@ def grade_task(
         evidence += getattr(wrong, "evidence", ())
         for diagnosis in getattr(wrong, "diagnoses", ()):
             told.setdefault((diagnosis.misconception, diagnosis.title), diagnosis)
+            if diagnosis.measured:
+                report.measured.add(diagnosis.misconception)
         report.note(exam.printed)
     report.stages, report.flags = _earned(task, results), _flags(task, student)
     exam = Exam(task, student, draw, "formats")
@@ -305,23 +308,15 @@ def grade_file(
     return reports
 
 
-def submission_in(folder) -> Path:
-    """The file of a folder that is graded: its solution.py, or else its only notebook.
+def submission_in(folder, homework: str = "") -> Path:
+    """The file of a folder that is graded: its solution.py, or else its only notebook; not the untouched starter.
 
-    Raises:  ValueError where there is none, or where several notebooks could be it
+    Raises:  ValueError where there is none, or where several could be it
     """
-    folder = Path(folder)
-    if (folder / SOLUTION).exists():
-        return folder / SOLUTION
-    notebooks = sorted(folder.glob(f"*{SUFFIX}"))
-    if len(notebooks) > 1:
-        names = ", ".join(path.name for path in notebooks)
-        raise ValueError(
-            f"several notebooks ({names}) and no {SOLUTION}; needs one of them"
-        )
-    if not notebooks:
-        raise ValueError(f"no {SOLUTION} and no notebook")
-    return notebooks[0]
+    from .lms.submissions import chosen
+
+    files = {path.name: path for path in sorted(Path(folder).iterdir())}
+    return files[chosen(files, homework)]
 
 
 def homework_of(path) -> str:
@@ -341,7 +336,7 @@ def homework_of(path) -> str:
         source = path.read_text(encoding="utf8", errors="replace")
     fitting = [
         name for name, homework in homeworks().items()
-        if any(f"def {task.entry}(" in source or f"class {task.entry}(" in source for task in homework.tasks)
+        if any(re.search(rf"^(?:def|class) {task.entry}\b", source, re.M) for task in homework.tasks)
     ]  # fmt: skip
     if len(fitting) != 1:
         raise ValueError(

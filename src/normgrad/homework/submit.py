@@ -24,7 +24,7 @@ def hand_in(homework: str, to=SOLUTION) -> None:
         raise RuntimeError(
             "hand_in: got no notebook, needs the cells of one; check grades a file"
         ) from None
-    written = [entry for entry in entries if not _is_stub(as_solution(cells, [entry]))]
+    written = [entry for entry in entries if not is_stub(as_solution(cells, [entry]))]
     if not written:
         print(f"{to} is not written: {' and '.join(entries)} are still to be written.")
         return
@@ -33,5 +33,6 @@ def hand_in(homework: str, to=SOLUTION) -> None:
     print(f"{to} holds {', '.join(written)}. Its report:\n\n{text(reports)}")
 
 
-def _is_stub(text) -> bool:
+def is_stub(text: str) -> bool:
+    """Whether the text that defines a name is still the starter's, or empty."""
     return not text.strip() or STUB in text
