@@ -42,7 +42,7 @@ def test_nothing_is_said_of_what_is_right(name, function):
     task = find(name)
     if task.reads is not None:
         titles = {each.title for each in read(task.reads, "", function, {"y", "dx"})}
-        assert not titles or titles == {RIGHT} or "Not read" in titles.pop()
+        assert not titles or titles.pop().startswith((RIGHT, "Not read"))
 
 
 def test_beliefs_are_mistakes_of_the_table():

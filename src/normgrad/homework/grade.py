@@ -95,7 +95,7 @@ def _diagnoses(exam, evidence, told) -> list:
         wrong = [output for output, *_ in evidence]
         program = exam.student.program(task.entry)
         diagnoses = read(task.reads, task.entry, program, wrong)
-    if any(diagnosis.title == RIGHT for diagnosis in diagnoses):
+    if any(diagnosis.title.startswith(RIGHT) for diagnosis in diagnoses):
         if formats := _formats(exam, NARROW - {exam.base}):
             key = "narrow-intermediate"
             if exam.base == "float64":

@@ -112,6 +112,12 @@ def same(a: Any, b: Any) -> bool:
     raise NotRead("values compared for equality")
 
 
+def are_compared(a: Any, b: Any) -> bool:
+    """Whether entries of an array are compared with a number, or with those of another array."""
+    kinds = [isinstance(value, Array) for value in (a, b)]
+    return any(kinds) and (all(kinds) or is_number(a) or is_number(b))
+
+
 def _identical(a, b):
     match a, b:
         case DType(), DType():
@@ -199,6 +205,8 @@ class Values:
         """A comparison."""
         if operation in ("Is", "IsNot"):
             return _identical(left, right) == (operation == "Is")
+        if operation in ("Eq", "NotEq") and are_compared(left, right):
+            return compared(operation, left, right)
         if operation in ("Eq", "NotEq"):
             return same(left, right) == (operation == "Eq")
         if operation in ("In", "NotIn"):

@@ -571,6 +571,24 @@ def above(a: Expr, b: Expr) -> Expr:
     return S.One if is_nonnegative(a - b) else Heaviside(a - b)
 
 
+def alike(a: Expr, b: Expr) -> Expr:
+    """0, since a is not b but at single points, which stand in the claim; 1 where it is a case of its own.
+
+    For np.where(n == 0, 1, n). It stops np.where(x * 0 == 0, y, 0): two values that are equal everywhere.
+    """
+    if (a - b).is_number:
+        raise NotRead("a comparison of numbers in arrays, which may be rounded")
+    if nf(a - b) == 0:
+        raise NotRead("a comparison of equal values")
+    if is_positive(a - b) or is_positive(b - a):
+        return S.Zero
+    if b == 0 and state().zero and is_nonnegative(a):
+        state().zeros.append(a)
+        return S.One
+    state().kinks.append((a, b))
+    return S.Zero
+
+
 ARITHMETIC: dict[str, Callable[[Expr, Expr], Expr]] = {
     "Add": add,
     "Sub": sub,
@@ -657,9 +675,12 @@ def _check_range(e):
 
 
 def compared(operation: str, a: Any, b: Any) -> Array:
-    """a > b, a >= b, a < b or a <= b, of arrays: truth values."""
+    """a > b, a >= b, a < b, a <= b, a == b or a != b, of arrays: truth values."""
     if "bool" in (kind_of(a), kind_of(b)):
         raise NotRead("a comparison of truth values")
+    if operation in ("Eq", "NotEq"):
+        equal = elementwise(alike, a, b, kind="bool")
+        return equal if operation == "Eq" else elementwise(lambda h: 1 - h, equal, kind="bool")  # fmt: skip
     if operation in ("Lt", "LtE"):
         a, b = b, a
     return elementwise(above, a, b, kind="bool")

@@ -11,6 +11,7 @@ from sympy import evaluate
 from ..symbolic.patience import OutOfPatience
 from ..symbolic.symbols import N
 from .definitions import CHOICES, Norm, norm
+from .replay import Case
 from .verdict import REFUTED, Verdict, compare, eps_of
 
 # {an argument of norm: what it may be}
@@ -43,7 +44,7 @@ def _norm_of(case, definitions):
     """The norm whose output is stored, in words; "" where none is found."""
     if case.stored.has(N - 1):
         biased = replace(case, stored=case.stored.xreplace({N - 1: N}))
-        if _is_stored(biased, definitions):
+        if is_stored(biased, definitions):
             return UNBIASED
     arguments, defaults = definitions.arguments, norms().arguments
     for argument, values in VALUES.items():
@@ -51,13 +52,13 @@ def _norm_of(case, definitions):
             if value == arguments[argument]:
                 continue
             changed = {**arguments, argument: value}
-            if _is_stored(case, norms(**changed)):
+            if is_stored(case, norms(**changed)):
                 texts = [f"{k}={v!r}" for k, v in changed.items() if v != defaults[k]]
                 return f"it is {case.defined} of norm({', '.join(texts)})"
     return ""
 
 
-def _is_stored(case, definitions):
+def is_stored(case: Case, definitions: Norm) -> bool:
     """Whether a program stores what other definitions have, at its own eps."""
     if case.defined not in definitions.outputs.values():
         return False

@@ -94,6 +94,7 @@ TOGETHER = {
         "c2; added -rstd * mean**2 * mean(wdy)",
     ): "mean-not-scaled",
 }
+RAW = "Sum("
 MOST_SAID = 4  # findings that a report lists
 UNNAMED = "The equation of your text is not the right one. Compare it, term by term, with the one that you derived."
 
@@ -126,6 +127,8 @@ def diagnoses(equation: Equation, label: str = "") -> list[Diagnosis]:
     if shown:
         return shown
     title = f"The equation of {head} is another one"
+    if RAW in equation.yours:  # roots of sums: nobody derives it in such terms
+        yours = words = ""
     return [Diagnosis(UNKNOWN, title, UNNAMED, label, yours, right, difference=words)]
 
 

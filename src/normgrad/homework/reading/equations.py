@@ -83,7 +83,7 @@ def _equation(output, stored, definitions, root):
     """
     head = definitions.outputs[output]
     if output in ("residual_out", "mean"):
-        yours, right = (_terms(definitions.defs.unfold(e)) for e in (stored, head))
+        yours, right = (terms_in(definitions.defs.unfold(e)) for e in (stored, head))
         return _of_terms(output, yours, right), None
     right = terms_of(field_terms(head, definitions))
     parts = field_terms(stored, definitions, root)
@@ -92,7 +92,7 @@ def _equation(output, stored, definitions, root):
         own = _in_the_row(Add(*field_terms(stored, definitions)), definitions)
         if own is not None:
             under = _right_root(definitions)
-            text, findings = _of_root(own, under)
+            text, findings = of_root(own, under)
             equation = Equation(output, text, _rstd(under), findings)
     elif output == "y":
         equation, own = _of_y(parts, right, definitions)
@@ -114,7 +114,7 @@ def _of_y(parts, right, definitions):
     (root, y), under, equations = over, _right_root(definitions), []
     for factor in _factors(root, y, under):
         own = root * sqrt(factor)
-        text, findings = _of_root(own, under)
+        text, findings = of_root(own, under)
         e = y.xreplace({RSTD[i]: RSTD[i] / sqrt(factor)})
         e = with_entries(e, row, lambda *at: X_HAT[at] / RSTD[at[0]])
         yours = _in_fewest_terms(Add.make_args(_expanded(e)), definitions)
@@ -150,7 +150,7 @@ def _in_fewest_terms(parts, definitions):
     forms = [terms_of(Add.make_args(e))]
     if e.has(MEAN):
         places = ((True, True), (True, False), (False, True))
-        forms += [_terms(_opened(e, x, *place)) for place in places]
+        forms += [terms_in(_opened(e, x, *place)) for place in places]
     return min(forms, key=len)
 
 
@@ -218,9 +218,9 @@ def _factors(root, y, right):
     """
     square = _expanded(1 / root**2)
     if _opaque(square):
-        return [S.One, *[term.coefficient**2 for term in _terms(y)]]
+        return [S.One, *[term.coefficient**2 for term in terms_in(y)]]
     factors = []
-    for term, own in product(_terms(square), right):
+    for term, own in product(terms_in(square), right):
         if term.product == own.product or term.sums == own.sums != ():
             factors.append(cancel(term.coefficient / own.coefficient))
     return [*factors, S.One]
@@ -241,10 +241,10 @@ def _right_root(definitions):
     """The terms under the right root."""
     row, centred = _row(definitions), S(int(_row(definitions) is Q))
     square = 1 / definitions.defs.body(RSTD[i]) ** 2
-    return _terms(with_entries(square, P, lambda *at: row[at] + centred * MEAN[i]))
+    return terms_in(with_entries(square, P, lambda *at: row[at] + centred * MEAN[i]))
 
 
-def _terms(e):
+def terms_in(e: Expr) -> list[Term]:
     """The terms of an expression that is multiplied out."""
     return terms_of(Add.make_args(_expanded(e)))
 
@@ -263,7 +263,7 @@ def _opaque(e):
     )
 
 
-def _of_root(e: Expr, right: list[Term]):
+def of_root(e: Expr, right: list[Term]) -> tuple[str, list[Finding]]:
     """(your rstd as text, findings) of what stands for rstd; right: the terms under the right root."""
     if not _opaque(e):
         return _text(e), [_of_kind("variance", right[0])]
@@ -272,7 +272,7 @@ def _of_root(e: Expr, right: list[Term]):
         return f"1 / ({_text(below)})", [_of_kind("no root", right[0])]
     square = _expanded(1 / e**2)
     if not _opaque(square):
-        terms = _terms(square)
+        terms = terms_in(square)
         return f"1 / sqrt({written(terms)})", differences("root", terms, right)
     return _of_sum(below, right)
 
@@ -291,7 +291,7 @@ def _of_sum(below, right):
         return text, []
     text = f"1 / (sqrt({_text(square)}) + {_text(below - inside)})"
     squares = [term for term in right if term.sums]
-    more = differences("root", _terms(square), squares)
+    more = differences("root", terms_in(square), squares)
     return text, [_of_kind("eps outside", right[0]), *more]
 
 
@@ -301,7 +301,7 @@ def _of_kind(key, right):
 
 
 def _text(e):
-    return written(_terms(e))
+    return written(terms_in(e))
 
 
 def sums_squares_of_x(stored) -> bool:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from sympy import Add, Expr, Indexed, Max, S, Sum, cancel, evaluate, expand
 
 from ...mistakes.table import UNKNOWN
+from ...symbolic.definitions import Defs
 from ...symbolic.notation import tensor
 from ...symbolic.proof import lettered
 from ...symbolic.symbols import M, i, j
+from ...verify.conditions import COMPARED, conditions_of
 from ...verify.difference import MEAN, X
 from ...verify.functions import parameters_of, trace
 from ...verify.programs import entry, input_of
 from ..named import Diagnosis, named
 from .beliefs import MOST_SAID, UNNAMED, belief
 from .difference import differences
-from .equations import LONGEST, Q, sums_squares_of_x, with_entries
+from .equations import LONGEST, Q, of_root, sums_squares_of_x, terms_in, with_entries
 from .letters import normal
+from .tasks import right as right_diagnosis
 from .terms import is_opaque, terms_of, written
 
 N1, N2, MEAN1, MEAN2, COUNT, D = (
@@ -23,8 +26,8 @@ N1, N2, MEAN1, MEAN2, COUNT, D = (
 )
 
 
-def results(program, name: str, inputs: dict) -> list[Expr]:
-    """Each result of a NumPy function as an expression at row i and column j.
+def results(program, name: str, inputs: dict) -> tuple[list[Expr], list[str]]:
+    """(each result of a NumPy function as an expression at row i and column j, what its comparisons leave out).
 
     Args:    program: a text or the function; inputs: {argument of the task: its shape or what it is}, in their order
     Raises:  NotRead, with the line that is not followed
@@ -33,12 +36,15 @@ def results(program, name: str, inputs: dict) -> list[Expr]:
     roles = zip(names, inputs.items(), strict=False)
     bound = {own: input_of(argument, role) for own, (argument, role) in roles}
     traced = trace(program, bound, (), "numpy", name)
-    return [entry(value, (i, j)[: len(value.shape)]) for value in traced.outputs]
+    outputs = [entry(value, (i, j)[: len(value.shape)]) for value in traced.outputs]
+    conditions = conditions_of(traced.noted, Defs())
+    words = [c.text(Defs()) for c in conditions if c.kind == COMPARED]
+    return outputs, words
 
 
 def in_field_names(e: Expr) -> Expr:
     """The expression with q + mean for x, d for mean2 - mean1, n for n1 + n2; a maximum that guards is left out."""
-    e = e.xreplace({part: _guarded(part) for part in e.atoms(Max)})
+    e = e.replace(Max, lambda *sides: _guarded(Max(*sides)))
     e = e.subs(N1 + N2, COUNT).xreplace({MEAN2: MEAN1 + D})
     e = with_entries(e, X, lambda *at: Q[at] + MEAN[at[0]])
     e = expand(normal(e))
@@ -60,14 +66,14 @@ def _is_zero(e):
     return normal(e) == 0 or not e.has(Sum) and cancel(e) == 0
 
 
-def differing(reads, name, program, right, wrong) -> list[Diagnosis]:
-    """What is shown of the first wrong result whose equation is another one, or why it is not read.
+def differing(reads, name, program, reference, wrong) -> list[Diagnosis]:
+    """What is shown of the first wrong result whose equation is another one, or that there is none.
 
-    Args:     reads: of the task; right: the text of the right program; wrong: the results that are wrong
-    Returns:  [] where the equations of all wrong results are right
+    Args:     reads: of the task; reference: the text of the right program; wrong: the results that are wrong
     """
     with evaluate(True):
-        mine, needed = (results(text, name, reads.inputs) for text in (program, right))
+        mine, conditions = results(program, name, reads.inputs)
+        needed, _ = results(reference, name, reads.inputs)
         sides = dict(zip(reads.outputs, zip(mine, needed, strict=True), strict=True))
         for output, label in reads.labels.items():
             if output in wrong:
@@ -78,21 +84,25 @@ def differing(reads, name, program, right, wrong) -> list[Diagnosis]:
                     mine[reads.outputs.index(output)]
                 ):
                     return [named("one-pass-variance")]
-    return []
+    return [right_diagnosis(conditions)]
 
 
 def _shown(output, yours, right, label):
     """What is shown of an equation that is another one; its name where each edit has the same one."""
     sides = [terms_of(Add.make_args(e)) for e in (yours, right)]
-    findings = []
-    if not is_opaque(sides[0]):
+    findings, texts = [], [""] * 2
+    if output == "rstd":
+        under = terms_in(1 / right**2)
+        text, findings = of_root(yours, under)
+        texts = [f"rstd = {text}", f"rstd = 1 / sqrt({written(under)})"]
+    elif not is_opaque(sides[0]):
         findings = differences("root" if output == "var" else output, *sides)
     keys = {belief(finding) or _between(output, finding) for finding in findings}
     key = keys.pop() if len(keys) == 1 else ""
     title = f"The equation of {output} is another one"
     shown = named(key) if key else Diagnosis(UNKNOWN, title, UNNAMED)
-    shown.implemented = _written(output, yours, sides[0])
-    shown.right = _written(output, right, sides[1])
+    shown.implemented = texts[0] or _written(output, yours, sides[0])
+    shown.right = texts[1] or _written(output, right, sides[1])
     shown.difference = "; ".join(dict.fromkeys(map(str, findings[:MOST_SAID])))
     shown.equation = label
     return [shown]

@@ -9,11 +9,14 @@ from ...mistakes.table import UNKNOWN
 from ..named import Diagnosis, named
 from .child import SECONDS, in_child
 
+EPS_SECONDS = 4
 RIGHT = "The formula is right for every M and N"
 DIGITS = (
     "Nothing is wrong with the formula, read with exact numbers. Look at what becomes of the digits on the way: at the "
     "difference of two numbers that are nearly equal, at the dtype of each intermediate result, at rows without spread."
 )
+BRANCHES = "Look at what your text gives where that does not hold, and at what becomes of the digits elsewhere."
+LONGEST = 80
 UNREAD = (
     "Your equation cannot be shown: what that line does is not followed in letters."
 )
@@ -53,7 +56,9 @@ def read(reads: Reads, entry: str, program, wrong: Iterable[str]) -> list[Diagno
         from . import beliefs  # noqa: F401
     except ImportError:
         return []
-    return in_child(lambda: _read(reads, entry, program, wrong))
+    return in_child(
+        lambda: _read(reads, entry, program, wrong), SECONDS + 2 * EPS_SECONDS
+    )
 
 
 def _read(reads, entry, program, wrong):
@@ -77,15 +82,53 @@ def _read(reads, entry, program, wrong):
     if verdict.line and not verdict.outputs:
         return [_unread(verdict.kind, verdict.line, verdict.why)]
     if wrong and all(verdict.outputs.get(output) for output in wrong):
-        return [Diagnosis(UNKNOWN, RIGHT, DIGITS)]
+        return [right([condition.words for condition in verdict.where])]
     for equation in equations_of(verdict, definitions, SECONDS / 2):
         if equation.output in wrong:
-            more = diagnoses(equation, reads.labels.get(equation.output, ""))
+            label = reads.labels.get(equation.output, "")
+            more = diagnoses(equation, label)
+            if more[0].misconception == UNKNOWN:
+                more = (
+                    _of_eps(verdict.outputs[equation.output].case, definitions, label)
+                    or more
+                )
             keys = {diagnosis.misconception for diagnosis in shown}
             for diagnosis in more:  # of rstd, that of y has been named
                 if equation.output != "rstd" or diagnosis.misconception not in keys:
                     shown.append(diagnosis)
     return shown
+
+
+def right(conditions: Iterable[str]) -> Diagnosis:
+    """What is said of equations that are all right. Args: conditions: under which, as "n[i] is not 0" """
+    words = " and ".join(dict.fromkeys(conditions))
+    if not words:
+        return Diagnosis(UNKNOWN, RIGHT, DIGITS)
+    if len(words) > LONGEST:
+        words = "the two sides of each comparison differ"
+    return Diagnosis(UNKNOWN, f"{RIGHT} where {words}", BRANCHES)
+
+
+def _of_eps(case, definitions, label):
+    """A Diagnosis of an output that is right but for eps, which its equation in terms of rstd does not show."""
+    from ...spec import PLACEMENTS
+    from ...verify.instead import is_stored, norms
+    from ...verify.verdict import compare
+
+    if case is None:
+        return []
+    without, key = definitions.at_eps(0).defs, ""
+    if compare(case.stored, case.defined, without, seconds=EPS_SECONDS):
+        key = "eps-missing"
+    for placement in () if key else PLACEMENTS:
+        options = definitions.arguments | {"placement": placement}
+        if is_stored(case, norms(**options)):
+            key = "eps-placement"
+    if not key:
+        return []
+    diagnosis = named(key)
+    diagnosis.equation = label
+    return [diagnosis]
 
 
 def _unread(kind, line, why):
@@ -101,10 +144,9 @@ def _read_plain(reads, entry, program, wrong):
     from .plain import differing
 
     try:
-        shown = differing(reads, entry, program, solution(reads.right), wrong)
+        return differing(reads, entry, program, solution(reads.right), wrong)
     except NotRead as reason:
         return [_unread(NOT_READ, reason.line, str(reason))] if reason.line else []
-    return shown or [Diagnosis(UNKNOWN, RIGHT, DIGITS)]
 
 
 def is_one_pass(stored, definitions) -> bool:

@@ -62,12 +62,21 @@ BOUNDS = {"maximum": Max, "minimum": Min}
 CONSTANTS = {"zeros": S.Zero, "ones": S.One, "empty": None}
 
 
-# dtypes
+# dtypes, and NumPy's letters for them
+LETTERS = {
+    "float64": "f8 d double float64",
+    "float32": "f4 f single float32",
+    "float16": "f2 e half float16",
+}
 
 
 def name_of_dtype(library, dtype):
     """The name of a dtype of floats; Python's own float is NumPy's float64."""
     match dtype:
+        case str() if library == "numpy":
+            for name, letters in LETTERS.items():
+                if dtype in letters.split():
+                    return name
         case Known("math", "float") if library == "numpy":
             return "float64"
         case DType() if dtype.library == library:

@@ -192,7 +192,6 @@ HOST = table(
 HOST_BUILTINS = table(
     "math",
     {
-        **each("(*values)", extreme, {"min": Min, "max": Max}),
         **each("(values, /)", truths, {"any": any, "all": all}),
     },
 )
@@ -205,6 +204,7 @@ BUILTINS = table(
         "float(x, /)": partial(of_number, itself),
         "int(x, /)": as_int,
         **each("(x: floats, /)", of_entries, functions("builtins")),
+        **each("(*values)", extreme, {"min": Min, "max": Max}),
         "len(x, /)": length_of,
         "sum(iterable, start=0, /)": summed_up,
         "range(*ends)": counted,
