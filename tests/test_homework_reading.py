@@ -147,10 +147,13 @@ def test_what_is_given_up_is_said():
         time.sleep(3)
         return []
 
-    for reader, why in ((endless, "after 1 s of"), (lambda: 1 / 0, "at ZeroD")):
+    def hungry():
+        raise MemoryError
+
+    for reader, why in ((endless, "after 1 s of"), (hungry, "for want of")):
         (diagnosis,) = in_child(reader, seconds=1)
         assert f"was given up {why}" in diagnosis.title and not diagnosis.measured
-    assert in_child(waiting, seconds=1) == []
+    assert in_child(waiting, seconds=1) == in_child(lambda: 1 / 0) == []
 
 
 # Of each homework that is read, wrong solutions, some with a mistake that costs more than its stages.

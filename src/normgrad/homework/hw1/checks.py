@@ -284,7 +284,16 @@ def _read(exam, forms, name):
     parameters = exam.student.look(exam.task.entry)["parameters"]
     exchanged = parameters != arguments and sorted(parameters) == sorted(arguments)
     texts = {key: form["text"] for key, form in forms.items()}
-    return read(name, texts, exam.task.oracle, exchanged)
+    diagnoses = read(name, texts, exam.task.oracle, exchanged)
+    for diagnosis in diagnoses:
+        diagnosis.equation = diagnosis.equation or _label(exam.task, name)
+    return diagnoses
+
+
+def _label(task, name) -> str:
+    """The label of the equation that a result has in the book: by its name, or by its place."""
+    by_name = [label for label in task.equations if label.endswith(f"-{name}")]
+    return by_name[0] if by_name else task.equations[task.oracle.results.index(name)]
 
 
 def _needed(oracle, name, trial) -> set[str]:

@@ -19,7 +19,7 @@ HINT = "The points are those of the numbers; no equation can be shown beside the
 
 
 def in_child(read: Callable[[], list[Diagnosis]], seconds=SECONDS) -> list[Diagnosis]:
-    """What a function returns; a Diagnosis of what was given up where it does not return in time, or raises.
+    """What a function returns; a Diagnosis of what was given up where time or memory ends, [] where it raises.
 
     Without fork, as in a browser, it runs in this process.
 
@@ -54,8 +54,10 @@ def _in_child(read, seconds):
 def _answer(read):
     try:
         return read()
-    except Exception as error:  # without a reading, the report still says what is wrong
-        return [_given_up(f"at {type(error).__name__}")]
+    except MemoryError:
+        return [_given_up("for want of memory")]
+    except Exception:  # without a reading, the report still says what is wrong
+        return []
 
 
 def _given_up(why):

@@ -273,5 +273,7 @@ def _named(finding: Finding, name, text) -> Diagnosis:
     elif done[-2:] in ("-1", "+1") and not key:
         key = "factor-left-out" if done.endswith("-1") else "factor-extra"
     entry = named(key or "another-formula", homework="hw1")
+    if finding.yours is not None and finding.right is not None and key:
+        entry.title = f"In your term {finding.yours.unsigned}: {finding.edit.words}"
     entry.implemented, entry.difference = f"{name} = {text}", str(finding)
     return entry
