@@ -17,6 +17,8 @@ TEST = "import numpy as np\ndef check_backward(backward):\n    "
 # Loops, exits and imports are those of test_homework_attacks.py, whatever is called.
 HOSTILE_TESTS = {
     "asserts nothing": ("backward(*[np.ones((2, 2))] * 2, *[np.ones(2)] * 3)", "accepts a backward that returns zeros"),
+    "asserts without words": ("backward(*[np.ones((2, 2))] * 2, *[np.ones(2)] * 3); assert False",
+                              'assert False, after x of shape (2, 2)". Either'),
     "asserts always": ("backward(*[np.ones((2, 2))] * 2, *[np.ones(2)] * 3); assert False", "rejects a right backward"),
     "never calls": ("assert False", "never called"),
     "another exception": ("backward(1)", "TypeError"),

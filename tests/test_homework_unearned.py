@@ -116,14 +116,20 @@ def test_differences_in_float64_have_not_the_digits_of_a_derivation(tmp_path):
     assert rmsnorm_forward == 8 and rmsnorm_backward <= 6
 
 
-def test_differences_that_cannot_be_told_are_flagged_to_the_teacher(tmp_path):
-    """They cost nothing by that, and the student's report says nothing of it."""
-    line = "    wdy = weight * dy\n"
-    source = changed("hw2", (line, "    rmsnorm_forward(x, weight, 0)\n" + line))
-    reports = graded(tmp_path, source, "hw2")
-    flag = (
-        "rmsnorm_backward calls rmsnorm_forward: are its gradients differences of that?"
-    )
+DUAL = "class Dual:\n    def __add__(self, other): ...\n    __mul__ = __add__\n\n\ndef rmsnorm_backward"
+FLAGGED = {
+    "rmsnorm_forward(x, weight, 0)": "calls rmsnorm_forward: are its gradients differences of that?",
+    "Dual": "computes with Dual, numbers of its own: does their arithmetic differentiate?",
+}
+
+
+@pytest.mark.parametrize("line", FLAGGED)
+def test_what_cannot_be_told_is_flagged_to_the_teacher(tmp_path, line):
+    """It costs nothing by that, and the student's report says nothing of it."""
+    old = "    wdy = weight * dy\n"
+    edits = (old, f"    {line}\n{old}"), ("def rmsnorm_backward", DUAL)
+    reports = graded(tmp_path, changed("hw2", *edits), "hw2")
+    flag = f"rmsnorm_backward {FLAGGED[line]}"
     assert [report.points for report in reports] == [8, 12]
     assert reports[1].flags == [flag] and flag in to_json(reports)
     assert flag not in str(reports[1])

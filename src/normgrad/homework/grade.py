@@ -164,10 +164,19 @@ def _flags(task, student) -> list[str]:
     look = student.look(task.entry)
     entries = [entry.entry for entry in find_homework(task.homework).tasks]
     called = sorted({*entries} & {*look["calls"]} - {task.entry})
-    if not called or not any(stage.derived for stage in task.stages):
+    if not any(stage.derived for stage in task.stages):
         return []
-    words = f"{task.entry} calls {', '.join(called)}"
-    return [f"{words}: are its gradients differences of that?"]
+    flags = []
+    if called:
+        words = f"{task.entry} calls {', '.join(called)}"
+        flags.append(f"{words}: are its gradients differences of that?")
+    if look["numbers"]:
+        words = f"{task.entry} computes with {', '.join(look['numbers'])}, numbers of its own"
+        flags.append(f"{words}: does their arithmetic differentiate?")
+    if look["shortcuts"] and task.library != "sympy":
+        words = f"{task.entry} uses {', '.join(look['shortcuts'])}"
+        flags.append(f"{words}: how was the gradient derived?")
+    return flags
 
 
 def _run(stage, exam, forbidden):

@@ -32,7 +32,16 @@ OFFERED = (
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in "claim folding hints names question reasons typed verbs verdict".split()),
 )  # fmt: skip
-NAMED = "normgrad.checks.finite_difference, .tolerance and .cases, normgrad.prove and normgrad.symbolic"
+# What a submission may want of them: the table of the page and the words of a refusal.
+USES = {
+    "normgrad.checks.finite_difference": "slopes along a direction with their error, the complex step",
+    "normgrad.checks.tolerance": "unit roundoff of each format, rounding to a format",
+    "normgrad.checks.cases": "hostile rows from a seeded generator",
+    "normgrad.symbolic": "the index calculus and its proofs, without the book's equations",
+    "normgrad.prove": "claims in NumPy's words, proved for every size",
+    "normgrad.verify": "whether a function or a kernel of yours computes a norm, read from its text",
+}
+NAMED = ", ".join(USES)
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share", "/usr/local/share", "/etc/fonts",
           "/etc/ld.so.cache", "/etc/localtime", "/dev/null", "/dev/urandom", "/dev/zero")  # fmt: skip
 

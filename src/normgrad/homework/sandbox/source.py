@@ -37,9 +37,10 @@ def look(target) -> dict:
 
     Returns:  {"names": that its code mentions, and those of the library's functions that it has under other names;
               "globals": that hold arrays, containers or nothing, or that it assigns; "parameters": of a function, by
-              name; "shortcuts": what is there in place of a derivation; "calls": the student's own functions}
+              name; "shortcuts": what is there in place of a derivation; "calls": the student's own functions
+              "numbers": the student's own classes that can be added and multiplied}
     """
-    names, changing, texts, calls = set(), set(), set(), set()
+    names, changing, texts, calls, numbers = set(), set(), set(), set(), set()
     for function in reached(target):
         calls.add(function.__name__)
         values = read(function)
@@ -64,6 +65,9 @@ def look(target) -> dict:
                 changing.add(name)
             elif callable(value) and name not in own:
                 names.add(str(getattr(value, "__name__", "")))
+            if isinstance(value, type) and value.__module__ == function.__module__:
+                if {"__add__", "__mul__"} <= {*vars(value)}:
+                    numbers.add(name)
             if _home(value) in LIBRARIES:
                 names.add(_home(value))
     code = getattr(target, "__code__", None)
@@ -72,6 +76,7 @@ def look(target) -> dict:
     return {
         "shortcuts": sorted(shortcuts),
         "calls": sorted(calls),
+        "numbers": sorted(numbers),
         "names": sorted(names),
         "globals": sorted(changing),
         "parameters": list(code.co_varnames[: code.co_argcount]) if code else [],

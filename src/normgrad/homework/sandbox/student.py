@@ -103,7 +103,8 @@ class Student:
         self.close()
 
 
-NOTHING = {"names": [], "globals": [], "parameters": [], "shortcuts": [], "calls": []}
+KEYS = "names globals parameters shortcuts calls numbers"
+NOTHING: dict[str, list[str]] = {key: [] for key in KEYS.split()}
 
 
 class Local(Student):
