@@ -222,9 +222,18 @@ def _place(at):
 def _how_many(bad) -> str:
     if bad.ndim < 2:
         return f"{int(bad.sum())} of {bad.size} entries are wrong."
-    rows = bad.any(-1)
+    rows, columns = bad.any(-1), bad.reshape(-1, bad.shape[-1]).any(0)
     if rows.all():
-        return "All rows are wrong." if rows.size > 1 else "The row is wrong."
+        words = "All rows are wrong." if rows.size > 1 else "The row is wrong."
+        if columns.all():
+            return words
+        names = ", ".join(map(str, np.flatnonzero(columns)[:8]))
+        several = "s" * bool(columns.sum() > 1)
+        return f"{words[:-1]}, in column{several} {names} of {columns.size}."
     if rows.ndim > 1:
         return f"{int(rows.sum())} of {rows.size} rows are wrong."
-    return f"Wrong rows: {', '.join(map(str, np.flatnonzero(rows)[:8]))} of {len(bad)}."
+    wrong = np.flatnonzero(rows)
+    first, second = wrong[0], len(wrong) > 1 and 2 * len(wrong) >= len(rows) - 1
+    if second and np.array_equal(wrong, np.arange(first, len(rows), 2)):
+        return f"Every second row is wrong, from row {first} on."
+    return f"Wrong rows: {', '.join(map(str, wrong[:8]))} of {len(bad)}."
