@@ -64,7 +64,7 @@ def truth(value: Any) -> bool | None:
     match value:
         case Scalar():
             return not same(value, 0)
-        case Array(kind="bool") if value.memory.e in (0, 1):
+        case Array(kind="bool", ndim=0) if value.memory.e in (0, 1):
             return value.memory.e == 1
         case Array(ndim=0) if state().loops:
             return None
