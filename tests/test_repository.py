@@ -1,7 +1,9 @@
 """What the files around the book and the package promise, and the house rules that a program can check."""
 
+import json
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import yaml
 from processes import python
 
 import normgrad
+from normgrad.verify.verdict import PROVED, REFUTED, WRONG
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
@@ -42,6 +45,22 @@ def examples():
 def test_readme_prints_what_it_shows(code, output):
     done = python("-W", "error", "-c", code)
     assert done.stdout == output, done.stderr
+
+
+def test_the_readme_counts_verdicts_as_they_are():
+    text = " ".join(read("README.md").split())
+    variants, models = {}, Counter()
+    for row in json.loads(read(f"{VERIFY}/field_kernels.json"))["rows"]:
+        kernel = row["package"], row["file"], row["kernel"]
+        variants.setdefault(kernel, []).append(row["verdict"])
+    proved = sum(set(verdicts) == {PROVED} for verdicts in variants.values())
+    for row in json.loads(read(f"{VERIFY}/model_programs.json"))["rows"]:
+        if row["what"] == "program" and row["operator"] != "softmax":
+            models[row["verdict"]] += 1
+    wrong = models[WRONG] + models[REFUTED]
+    assert f"Of {len(variants)} kernels of ten published packages" in text
+    assert f"it proves {proved} in all their variants; of {models.total()}" in text
+    assert f"{models[PROVED]} are proved and {wrong} are wrong" in text
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
