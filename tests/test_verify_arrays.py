@@ -258,6 +258,7 @@ sum([k * w for k in range(3)]); sum([x[k] * 2 for k in range(len(x))])
 np.einsum('ij,ij->i', x, x); sum(x[k] * w for k in range(len(x))); np.zeros(x.shape[1]) + w
 np.stack([r * t for r, t in zip(x, x * w, strict=True)])
 np.max(x, 1); x.max(0); x - np.amax(2 * x, axis=1, keepdims=True); np.log2(x * x); math.log2(w @ w) * w
+x * min(x.shape[1], x.shape[1] + 1) * max(x.shape[1], 1)
 """
 TORCH_CALLS = """
 torch.sqrt(x * x); torch.rsqrt(x * x); torch.square(x); torch.reciprocal(x); torch.abs(x)
