@@ -11,6 +11,8 @@ from ..checks.values import (
 from ..hw3.assignment import AFFINE
 from ..hw3.checks import structure
 from ..hw4.checks import rows
+from ..reading.kernels import LABELS, NORM
+from ..reading.tasks import Reads
 from ..task import Stage, homework, task
 from .checks import LayerOracle, by_depth, bytes_within, returns_norms, trains
 
@@ -35,6 +37,7 @@ LAYER = task(
         Stage("bytes within 50 % of the floor", 2, bytes_within(1.5), interface=True, inputs=COUNTED),
         Stage("bytes within 5 % of the floor", 2, bytes_within(1.05), interface=True, inputs=COUNTED),
     ),
+    reads=Reads(("y", "residual_out"), LABELS, NORM, "torch"),
 )  # fmt: skip
 
 NORMS = task(
