@@ -1,4 +1,4 @@
-// The boxes and cells of a page in which Python answers: their scripts and styles come when one is within a screen.
+// The boxes and cells of a page in which Python answers: their scripts and styles come before one is in view.
 (() => {
   "use strict";
   const folder = new URL(".", document.currentScript.src).href;
@@ -7,6 +7,8 @@
     "prove-kernel": ["here.js", "cell.js", "kernels.js", "prove_kernel.js"],
     "live-cell": ["here.js", "cell.js", "turns.js"],
   };
+  // screens ahead of the reader: a box that is made in view would move the text; Python waits until it is within one
+  const AHEAD = "400% 0px";
   const asked = new Set();
 
   function styled(name) {
@@ -34,7 +36,7 @@
         observer.disconnect();
         ["../live/live.css", "workbench.css"].forEach(styled);
         scripts.forEach(load);
-      }, {rootMargin: "100% 0px"}).observe(box);
+      }, {rootMargin: AHEAD}).observe(box);
     }
   }
 })();
