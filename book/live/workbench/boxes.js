@@ -7,8 +7,9 @@
     "prove-kernel": ["here.js", "cell.js", "kernels.js", "prove_kernel.js"],
     "live-cell": ["here.js", "cell.js", "turns.js"],
   };
-  // screens ahead of the reader: a box that is made in view would move the text; Python waits until it is within one
-  const AHEAD = "400% 0px";
+  // ahead of the reader: a box that is made in view would move the text, and a phone shows few lines at a time;
+  // Python waits for a tap there, and elsewhere until a cell is within one screen
+  const AHEAD = matchMedia("(max-width: 600px)").matches ? "400% 0px" : "100% 0px";
   const asked = new Set();
 
   function styled(name) {
