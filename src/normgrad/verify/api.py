@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import NoneType
 
-from sympy import S, evaluate, nan, oo
+from sympy import S, evaluate, nan
 
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.symbols import M, N, eps, i, j
@@ -229,8 +229,7 @@ def _maxima(taken, definitions):
     for head, body in definitions.largest.items():
         maxima[head] = Maximum(body)
         for own, maximum in taken.items():
-            is_whole = maximum.e is not None and maximum.past == -oo
-            if is_whole and compare(maximum.e, body, definitions.defs):
+            if maximum.is_whole and compare(maximum.e, body, definitions.defs):
                 names[own.base] = head.base
     return names, maxima
 

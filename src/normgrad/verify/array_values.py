@@ -18,9 +18,9 @@ from .arrays import (
     Wrong,
     arithmetic,
     compared,
-    elementwise,
     floats,
     indexed,
+    inverted,
     is_number,
     kind_of,
     moved,
@@ -176,7 +176,7 @@ class Values:
         if operation == "UAdd" and is_number(value):
             return value
         if operation == "Invert" and getattr(value, "kind", "") == "bool":
-            return elementwise(lambda h: 1 - h, value, kind="bool")
+            return inverted(value)
         raise NotRead(f"{operation} of {type(value).__name__}")
 
     def operate(self, operation, left, right):

@@ -674,13 +674,18 @@ def _check_range(e):
         raise NotRead("arithmetic of floats, past the largest or the smallest")
 
 
+def inverted(condition: Array) -> Array:
+    """True where truth values are false."""
+    return elementwise(lambda h: 1 - h, condition, kind="bool")
+
+
 def compared(operation: str, a: Any, b: Any) -> Array:
     """a > b, a >= b, a < b, a <= b, a == b or a != b, of arrays: truth values."""
     if "bool" in (kind_of(a), kind_of(b)):
         raise NotRead("a comparison of truth values")
     if operation in ("Eq", "NotEq"):
         equal = elementwise(alike, a, b, kind="bool")
-        return equal if operation == "Eq" else elementwise(lambda h: 1 - h, equal, kind="bool")  # fmt: skip
+        return equal if operation == "Eq" else inverted(equal)
     if operation in ("Lt", "LtE"):
         a, b = b, a
     return elementwise(above, a, b, kind="bool")

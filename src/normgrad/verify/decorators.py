@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from .source import Source, is_jit, root_of
+from .source import Source, is_constexpr, is_jit, root_of
 from .values import NotRead, Wrong, uncompiled
 
 AUTOTUNE = (
@@ -220,8 +220,10 @@ def _check_count(word, node, choices):
         count = getattr(choice, "value", None)
         is_one = type(count) is int and count > 0
         largest = {"num_stages": math.inf, "num_warps": 32, "num_ctas": 1}[word]
-        is_even = word == "num_stages" or is_one and count & (count - 1) == 0
-        if not is_one or not is_even or count > largest:
+        is_allowed = is_one and count <= largest
+        if word != "num_stages":
+            is_allowed = is_allowed and count & (count - 1) == 0
+        if not is_allowed:
             raise NotRead(f"a Config with {word}={ast.unparse(choice)}")
 
 
@@ -247,20 +249,19 @@ def variable_arguments(node: ast.expr, function: ast.FunctionDef) -> set[str]:
     lists = {keyword.arg: keyword.value for keyword in getattr(node, "keywords", ())}
     if getattr(node, "args", ()) or not lists.keys() <= JIT:
         raise NotRead(f"{ast.unparse(node)}, whose arguments are not read")
-    annotations = {}
+    arguments = {}
     for number, argument in enumerate(function.args.args):
-        annotation = argument.annotation and ast.unparse(argument.annotation)
-        annotations[number] = annotations[argument.arg] = argument.arg, annotation
+        arguments[number] = arguments[argument.arg] = argument
     variable = set()
     for word in UNSPECIALIZED:
         for key in names_of(lists.get(word), word, str | int):
-            if key not in annotations:
+            if key not in arguments:
                 raise NotRead(f"{word} names {key!r}, which is no argument")
-            name, annotation = annotations[key]
-            if annotation and "constexpr" in annotation:
-                raise uncompiled(f"{word} of {name}, which is a tl.constexpr")
+            argument = arguments[key]
+            if is_constexpr(argument):
+                raise uncompiled(f"{word} of {argument.arg}, which is a tl.constexpr")
             if word == "do_not_specialize":
-                variable.add(name)
+                variable.add(argument.arg)
     return variable
 
 

@@ -37,7 +37,7 @@ from .language import Language
 from .locks import lock_of
 from .memory import group_of
 from .names import UNSEEN, Function, Given, Names, Unbound, at_run_time
-from .source import Source, is_jit
+from .source import Source, is_constexpr, is_jit
 from .sums import has_marker, marker_of
 from .syntax import (
     Returned,
@@ -169,12 +169,12 @@ class Kernel(Walker):
         """What a name stands for."""
         return self.names.value(node.id, local, self.source)
 
-    def chosen(self, truth, node, local):
+    def chosen(self, test, truth, node, local):
         """One of two values, by a test that Triton decides while it compiles."""
         if not self.is_fixed(node.test, local):
             raise NotRead(f"a choice by {ast.unparse(node.test)}, {RUNTIME}")
-        self.check_condition(self.evaluate(node.test, local), node.test, local)
-        return super().chosen(truth, node, local)
+        self.check_condition(test, node.test, local)
+        return super().chosen(test, truth, node, local)
 
     def check_condition(self, test, node, local):
         """Refuses a float that is compiled in as a condition: Triton takes bool, int and None."""
@@ -337,7 +337,7 @@ class Kernel(Walker):
                 self.names.argument(node.arg), Given
             ):
                 continue
-            if not node.annotation or "constexpr" not in ast.unparse(node.annotation):
+            if not is_constexpr(node):
                 needs = f'needs T("{text}"), a number or a word for a size'
                 raise ValueError(f"{node.arg}: got the text {text!r}, {needs}")
         for name, bound in self.launch.arguments.items():
@@ -449,7 +449,7 @@ class Kernel(Walker):
         )
         given = self._settings(kernel, names)
         for node in function.args.args:
-            if node.annotation and "constexpr" in ast.unparse(node.annotation):
+            if is_constexpr(node):
                 self.tiles.constexprs.add(node.arg)
         local = {
             name: self.names.argument(name, defaults.get(name), given) for name in names
@@ -537,8 +537,7 @@ class Kernel(Walker):
         """name: tl.constexpr = value."""
         if node.value is None:
             raise NotRead("a name without a value")
-        fixed = "constexpr" in ast.unparse(node.annotation)
-        fixed = fixed and self.is_fixed(node.value, local)
+        fixed = is_constexpr(node) and self.is_fixed(node.value, local)
         value = self.evaluate(node.value, local) if fixed else None
         super().read_AnnAssign(node, local)
         if fixed:
@@ -1020,17 +1019,17 @@ def check_annotation(node: ast.arg, value: object) -> None:
 
     For an argument as N: tl.int8, to which Triton casts what it is given. Without it N = 300 is 44, and y is proved.
     """
-    text = "" if node.annotation is None else ast.unparse(node.annotation)
     kinds = ANNOTATIONS.get(annotated(node))
     if isinstance(value, Given):
         value = value.value
-    if "constexpr" in text:
+    if is_constexpr(node):
         return
     if isinstance(value, str | Dtype):
         why = f"{node.arg} is a text or a dtype, and no tl.constexpr"
         raise uncompiled(why)
-    if not text or kinds and isinstance(value, kinds):
+    if node.annotation is None or kinds and isinstance(value, kinds):
         return
+    text = ast.unparse(node.annotation)
     words = "leave the annotation out, or bind what it holds"
     reason = NotRead(f"{node.arg}: {text}, which may not hold what is bound; {words}")
     reason.line = node.lineno

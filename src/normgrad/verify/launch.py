@@ -61,7 +61,7 @@ from .kernel import Kernel, names_in, parameters
 from .memory import group_of
 from .places import CEILING, FLOOR, LEAST
 from .sizes import ceiling, in_words, is_power_of_2, rounded
-from .source import Source
+from .source import Source, is_constexpr
 from .tables.signatures import Address, Fields
 from .values import LeftOut, NotRead, Unknown, Unsupported, Wrong
 
@@ -323,14 +323,7 @@ class Caller:
             unread = NotRead(f"{reason}, unless sizes divide as the launcher asks")
             unread.line = reason.line
             raise unread
-        reason = [*accusations, *reasons][0]
-        if isinstance(reason, _FirstRow):
-            raise _left_out(str(reason), kernel, values)
-        raise reason
-
-
-class _FirstRow(Wrong):
-    """A kernel stores in the first row of its outputs alone."""
+        raise [*accusations, *reasons][0]
 
 
 def _check_any(function, args, options):
@@ -569,12 +562,6 @@ def _may_be_block(key, values, kernel) -> bool:
         return False
     (node,) = [a for a in kernel.source.function(kernel.name).args.args if a.arg == key]
     return is_constexpr(node)
-
-
-def is_constexpr(argument: ast.arg) -> bool:
-    """Whether a parameter is a number that is compiled in."""
-    kind = argument.annotation
-    return kind is not None and "constexpr" in ast.unparse(kind)
 
 
 def _assignments(blocks, values, given=()) -> Iterator[dict[str, Any]]:
@@ -914,8 +901,7 @@ class _Binding:
             maxima,
         )
 
-    @staticmethod
-    def _check_rows(memory):
+    def _check_rows(self, memory):
         """Refuses a kernel that stores in the first row of its outputs alone.
 
         For `Y + cols` of a grid of columns. It stops a kernel without rows, which leaves them out where M is 2.
@@ -925,8 +911,8 @@ class _Binding:
         stored = {*memory.stores, *memory.in_first_row}
         matrices = [key for key in stored if tensors[key].letters == ("i", "j")]
         if sizes and matrices and all(map(memory.in_first_row.get, matrices)):
-            words = f"{min(matrices)}: all rows but the first are left out"
-            raise _FirstRow(f"{words}, as {sizes}")
+            words = f"{min(matrices)}: all rows but the first are left out, as {sizes}"
+            raise _left_out(words, self.kernel, self.values)
 
     def _check_blocks(self, tiles):
         """Refuses a tile whose length is no power of 2.

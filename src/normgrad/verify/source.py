@@ -68,6 +68,11 @@ def _own_setters(tree):
                     yield id(called)
 
 
+def is_constexpr(node: ast.arg | ast.AnnAssign) -> bool:
+    """Whether a parameter or a name is annotated as a number that is compiled in."""
+    return node.annotation is not None and "constexpr" in ast.unparse(node.annotation)
+
+
 def is_jit(decorator: ast.expr) -> bool:
     """Whether a decorator is jit alone."""
     called = getattr(decorator, "func", decorator)

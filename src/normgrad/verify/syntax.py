@@ -173,9 +173,9 @@ class Walker:
         truth = self.values.truth(test)
         if truth is None:
             return self.either(test, node, names)
-        return self.chosen(truth, node, names)
+        return self.chosen(test, truth, node, names)
 
-    def chosen(self, truth: bool, node: ast.IfExp, names: Any) -> Any:
+    def chosen(self, test: Any, truth: bool, node: ast.IfExp, names: Any) -> Any:
         """One of two values, by a test that is decided."""
         return self.evaluate(node.body if truth else node.orelse, names)
 

@@ -395,12 +395,11 @@ TORCH = table(
         "weight=None, eps: number = None)": lambda a, sizes, weight, eps: normalized(
             False, a, sizes, weight, None, eps
         ),
-        **{
-            f"nn.functional.{name}(input: floats, dim, *, dtype=None)": partial(
-                share, f
-            )
-            for name, f in SHARES.items()
-        },
+        **each(
+            "(input: floats, dim, *, dtype=None)",
+            share,
+            {f"nn.functional.{name}": f for name, f in SHARES.items()},
+        ),
         "zeros ones empty(*, dtype=None, device=None)": wrong(
             "a tensor without a size, which torch refuses"
         ),
