@@ -147,7 +147,7 @@ FILES = {
     "right": KERNEL.replace("FACTOR", "saved"),
     "wrong": KERNEL.replace("FACTOR", "saved * 2"),
     "past": KERNEL.replace("FACTOR, mask=mask)", "saved)"),
-    "unread": KERNEL.replace("FACTOR", "tl.unknown(saved)"),
+    "unread": KERNEL.replace("FACTOR", "tl.cumsum(x, 0)"),
     "masked": KERNEL.replace("FACTOR", "tl.rsqrt(tl.sum(x * x) / n + RMS)").replace(
         ", other=0.0", ""
     ),

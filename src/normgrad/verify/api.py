@@ -164,6 +164,8 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         bound = launch.arguments[name]
         verdict = compared(name, bound, stored, definitions, seconds, maxima)
         verdict = _without_choice(verdict, stored, tiles.unbound, launch)
+        if tiles.needs_power:
+            verdict = _at_power_of_2(verdict)
         verdicts[name] = of_maxima(verdict, maxima)
     words = [words for words in tiles.assumed if words.endswith(BEFORE)]
     for axis, number in enumerate(launch.grid):
@@ -199,6 +201,26 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     except OutOfPatience as reason:
         verdict = refused(reason)
     return _sure(verdict, reader)
+
+
+def _at_power_of_2(verdict):
+    """A refutation at numbers for which N is a power of 2.
+
+    For a tile of N lanes, which compiles for no other N. It stops an accusation by a row of three columns.
+    """
+    if verdict.case is None:
+        return verdict
+    verdict.case.fits = lambda sizes: sizes[N].bit_count() == 1
+    if verdict.counterexample is None or verdict.case.fits(
+        verdict.counterexample.numbers
+    ):
+        return verdict
+    at = verdict.case.counterexample()
+    if at is None:
+        return verdict.unread(
+            "it differs where N is no power of 2, and where it is nothing was found"
+        )
+    return replace(verdict, counterexample=at)
 
 
 def _sure(verdict, reader):

@@ -43,7 +43,7 @@ from .tables.dtypes import (
     spelled,
 )
 from .tables.elementary import DIVISOR, functions
-from .tiles import Tiles
+from .tiles import POWERS, Tiles
 from .values import (
     LANES,
     Condition,
@@ -414,7 +414,7 @@ class Language:
             if e is not None and e == lanes:
                 self.tiles.lengths.add(e)
                 if e == N:
-                    self.tiles.told["N a power of 2"] = None
+                    self.tiles.told[POWERS] = None
                 return axis
         words = "which is bound as no block: WHOLE, COLUMNS or ROWS"
         number = described(size) if e is None else e

@@ -82,7 +82,6 @@ TUNED = ("num_warps", "num_stages", "num_ctas")
 WARPS = (1, 2, 4, 8, 16, 32)
 MOST_LANES = 2**20
 TILES = re.compile(r"\b(arange|zeros|full|make_block_ptr)$")
-POWERS = "N a power of 2"
 # what a kernel rests on besides its arguments
 SAID = re.compile(
     " other than 1| before a lock is given back |what line .* (promises|asserts)"
@@ -919,7 +918,7 @@ class _Binding:
 
         For blocks that a launcher computes. It stops BLOCK = x.shape[1], which compiles for N = 4 and not for N = 3.
         """
-        if POWERS in tiles.told:
+        if tiles.needs_power:
             raise Wrong(
                 "does not compile: a tile of N lanes, where N is no power of 2, as N = 3"
             )

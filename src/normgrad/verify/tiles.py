@@ -59,6 +59,7 @@ ARITHMETIC = {"Add": add, "Sub": sub, "Mult": mul}
 DTYPES = "float16 bfloat16 float32 float64 int32 int64 int1".split()
 # between which numbers of the text are float32 or int32 to Triton
 TINY, LARGE = Rational(2) ** -126, 2**31
+POWERS = "N a power of 2"
 
 
 class Tiles:
@@ -96,6 +97,11 @@ class Tiles:
         self.lengths: set[Expr] = set()
         # {output: how many operations its value rests on}
         self.rests_on: dict[str, int] = {}
+
+    @property
+    def needs_power(self) -> bool:
+        """Whether a tile has N lanes, which compiles where N is a power of 2 alone."""
+        return POWERS in self.told
 
     @staticmethod
     def integer(value: int) -> Index:
