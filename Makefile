@@ -33,7 +33,7 @@ equations: .venv/installed
 quick: .venv/installed
 	$(PYTEST) -n logical --dist worksteal --quick
 
-# With WHOLE=1 also what is sampled by the commit otherwise: changed coefficients of every step, seeds, slow shells.
+# With WHOLE=1 also what is sampled otherwise: changed coefficients of every step, seeds, slow shells.
 test: .venv/installed
 	$(PYTEST) -n logical --dist worksteal -m "not site and not graders" $(if $(WHOLE),--whole --seeds 20)
 

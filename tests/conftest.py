@@ -3,10 +3,7 @@
 import gc
 import os
 import re
-import subprocess
 import zlib
-from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,9 +45,9 @@ QUICK = {
     "test_homework_wrong.py": "hw2",
 }
 
-# Of these, `make test` runs one case in so many, other ones for each commit; `make test WHOLE=1` runs all, and so does
-# pytest with the name of a file. They guard proofs that the build makes again, pages, reports and their shells. What
-# kills a wrong kernel, gradient or homework is not here: contract, covering set, mutants, wrong solutions.
+# Of these, `make test` runs one case in so many, always the same; `make test WHOLE=1` runs all, as a push to GitHub
+# does, and so does pytest with the name of a file. They guard proofs that the build makes again, pages, reports and
+# their shells. What kills a wrong kernel, gradient or homework is not here: contract, mutants, wrong solutions.
 SAMPLED = {
     "test_book_extension.py": 4,
     "test_broken_cells.py": 4,
@@ -76,8 +73,6 @@ SAMPLED = {
     "test_symbolic.py": 8,
 }
 
-ROOT = Path(__file__).parents[1]
-
 
 def pytest_addoption(parser):
     parser.addoption(
@@ -88,7 +83,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--whole",
         action="store_true",
-        help="every case of what is sampled by the commit otherwise",
+        help="every case of what is sampled otherwise",
     )
     parser.addoption(
         "--sampled",
@@ -103,12 +98,12 @@ def pytest_addoption(parser):
     )
 
 
-def git(*arguments):
-    """What git prints; nothing outside of a repository, as in a source distribution."""
-    done = subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return done.stdout if done.returncode == 0 else ""
+def pytest_report_header(config):
+    """What is left out."""
+    if config.option.whole or config.option.quick:
+        return None
+    files = 0 if config.option.sampled else len(SAMPLED)
+    return f"sampled: {files} files of tests, and what marks say; --whole runs all"
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -125,25 +120,24 @@ def quickly(item):
 
 
 def sampled(files):
-    """Whether a case is in this commit's sample, by file and parameters, so that a page stays whole: one in as many as
-    its file's entry says, times its mark's `of`. Of the cases whose marks have one key, the one whose turn it is."""
-    commit = git("rev-parse", "HEAD")
+    """Whether a case is in the sample, by file and parameters, so that a page stays whole: one in as many as its
+    file's entry says, times its mark's `of`. Of the cases whose marks have one key, the one whose turn it is."""
 
     def runs(item):
         marker = item.get_closest_marker("sampled")
         mark = marker.kwargs if marker else {"of": 1}
         if "key" in mark:
-            return draw(commit, mark["key"], range(mark["of"])) == mark["turn"]
+            return draw(mark["key"], range(mark["of"])) == mark["turn"]
         case = item.callspec.id if hasattr(item, "callspec") else item.name
         cases = range(files.get(item.path.name, 1) * mark["of"])
-        return draw(commit, item.path.name + case, cases) == 0
+        return draw(item.path.name + case, cases) == 0
 
     return runs
 
 
-def draw(commit, key, choices):
-    """One of the choices, by the commit and a key."""
-    return choices[zlib.crc32(f"{commit}{key}".encode()) % len(choices)]
+def draw(key, choices):
+    """One of the choices, by a key."""
+    return choices[zlib.crc32(str(key).encode()) % len(choices)]
 
 
 def pytest_collection_modifyitems(config, items):
@@ -162,8 +156,8 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="session")
 def turn():
-    """turn(key, choices): one of them, another one with another commit."""
-    return partial(draw, git("rev-parse", "HEAD"))
+    """turn(key, choices): one of them, another one with another key."""
+    return draw
 
 
 @pytest.fixture

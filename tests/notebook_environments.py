@@ -12,7 +12,7 @@ Three are wanted, and none can be had to the letter, because the project pins on
 Nothing of this project is installed in them, and nothing that the notebooks do not use: the first cell of the first
 notebook installs what the others then find, as in a session that stays open. The tests of an environment are one file,
 so that the processes of a run, which take whole files, never share one. Where tests are sampled, every second notebook
-with kernels runs, in one of the three, and others and elsewhere with another commit.
+with kernels runs, in one of the three.
 """
 
 from __future__ import annotations

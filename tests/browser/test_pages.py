@@ -139,7 +139,7 @@ def view(request, visitor, turn):
 
 
 def views():
-    """Every page; where tests are sampled, half of them with each commit."""
+    """Every page; where tests are sampled, half of them."""
     half = {path: pytest.mark.sampled(of=2, key=path, turn=0) for path in pages()}
     return [pytest.param(path, marks=mark) for path, mark in half.items()] or ["none"]
 

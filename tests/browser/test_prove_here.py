@@ -11,7 +11,7 @@ from normgrad.symbolic.chains import DEFINITION
 PAGE = "book/proving.html"
 WORKBENCH = SITE / "_static/workbench"
 MOST_BYTES = 9_000_000
-# Parts of the registry, of which each commit proves one in the browser; all of it takes minutes.
+# Parts of the registry, of which one is proved in the browser; all of it takes minutes.
 PARTS = 8
 FETCHED = """() => performance.getEntriesByType('resource')
   .filter(one => one.initiatorType === 'fetch').map(one => one.name)"""
