@@ -100,9 +100,9 @@ def unasked(left: Expr, right: Expr, defs: Defs) -> tuple[Expr, Defs]:
 
 
 def _asked(left, right, defs):
-    """The names in the left side that the right side does not reach."""
+    """The names in the left side that stand for something and that the right side does not reach."""
     answered = names_in(right) | {name_of(head) for head, _ in defs.reached(right)}
-    return names_in(left) - answered
+    return names_in(left) & {name_of(head) for head, _ in defs} - answered
 
 
 class _Point:
@@ -158,6 +158,7 @@ def _candidates(left, right, defs, points) -> Iterator[Mistake]:
     divisors = _divisors(left, right, defs)
     yield from _factors(right, ratios, pool, divisors, _number, _single)
     lines = [*_indices(left, right), *_added(left, right), *_moved(right)]
+    lines += _moved(multiply_out(right))
     lines += _inner(right)
     lines += _summed(left, right, defs)
     for candidate in islice(_unlike(right, lines), MOST):
