@@ -4,8 +4,9 @@ import json
 import re
 
 import pytest
+import yaml
 from page_cells import ROOT
-from tables import claims
+from tables import claims, edits
 
 pytest.importorskip("sphinx", reason="the book's packages are not installed")
 
@@ -13,60 +14,86 @@ import turns  # noqa: E402
 
 from normgrad_book import live_cells  # noqa: E402
 
-ANSWER = re.compile(r"^(mine = ).*?(?=^prove\()", re.M | re.S)
+ANSWER = re.compile(r"^(mine = |left, right = ).*?(?=^prove\()", re.M | re.S)
 TERM = 3
 _read = {}
 
 
 def page(name):
-    """A page's cells, by number; what stands before them is read once."""
+    """A page's turns in order; what stands before them is read once."""
     if _read.get("name") != name:
         data = live_cells.of_page(ROOT / f"book/{name}.md")
-        cells = {cell["place"]: cell for cell in data["cells"]}
+        cells = [cell for cell in data["cells"] if cell["turn"]]
         turns.begin(json.dumps(data["before"]), "[]")
         _read.update(name=name, cells=cells)
     return _read["cells"]
 
 
-def answer(name, place, line, level=TERM):
-    text = page(name)[place]["text"]
-    text = ANSWER.sub(lambda found: f"{found[1]}{line}\n", text)
-    return json.loads(turns.check(place, text, level))
+def turn(heading):
+    """The cell that a heading of a table means, as "rms_norm 2": the page's second turn."""
+    name, number = heading.split()
+    return page(name)[int(number) - 1]
 
 
-@pytest.mark.parametrize("cell, note, line", [*claims("turns.txt")])
-def test_an_answer_gets_its_hint(cell, note, line):
-    name, place = cell.split()
+def answer(cell, line, level=TERM):
+    text = ANSWER.sub(lambda found: f"{found[1]}{line}\n", cell["text"])
+    return json.loads(turns.check(cell["place"], text, level))
+
+
+@pytest.mark.parametrize("heading, note, line", [*claims("turns.txt")])
+def test_an_answer_gets_its_hint(heading, note, line):
     line, _, words = line.partition(" -- ")
-    told = answer(name, int(place), line)
+    told = answer(turn(heading), line)
     assert words in told["words"][-1].replace("*", "")
     assert (told["kind"] == "proved") == (words == "proved")
 
 
-RMS_KERNEL = """x * tl.rsqrt(tl.sum(x * x, axis=0) / N + EPS)
-    y = y * tl.load(weight_ptr + tl.arange(0, N))"""
+def verdict(cell, text):
+    """(verdict, its words) on the text of a turn that is read."""
+    told = json.loads(turns.read(text, json.dumps(cell["read"])))
+    assert "error" not in told, told["error"]
+    found = told["verdict"]
+    parts = [found["kind"], found["claim"], found["why"], found["counterexample"]]
+    return found, " ".join(filter(None, parts))
 
 
-@pytest.mark.parametrize(
-    "name, place, old, new",
-    [
-        ("rms_norm_code", 4, "(x_hat * dy).mean", "(x_hat * weight * dy).mean"),
-        ("layer_norm_code", 3, "(x_hat * dy).mean", "(x_hat * weight * dy).mean"),
-        ("write_kernel", 13, "x  # your lines", RMS_KERNEL),
-    ],
-)
-def test_a_function_is_read(name, place, old, new):
-    cell = page(name)[place]
-    assert old in cell["text"]
+READ = [*claims("turns_read.txt")]
+TABLED = [*claims("turns.txt"), *READ]
 
-    def verdict(text):
-        return json.loads(turns.read(text, json.dumps(cell["read"])))["verdict"]
 
-    refuted = verdict(cell["text"])
-    assert refuted["kind"] == "refuted" and "fails at M=2" in refuted["counterexample"]
-    assert verdict(cell["text"].replace(old, new))["kind"].startswith("proved")
-    unread = verdict(cell["text"].replace(old, "unknown(x)"))
-    assert cell["text"].splitlines()[unread["line"] - 1].count(old) == 1
+@pytest.mark.parametrize("heading, note, line", READ)
+def test_a_function_is_read(heading, note, line):
+    cell = turn(heading)
+    text, _, words = line.partition(" -- ")
+    changed = cell["text"]
+    for old, new in edits(text):
+        assert changed.count(old) == 1
+        changed = changed.replace(old, new)
+    found, told = verdict(cell, changed)
+    assert words in told
+    assert found["kind"].startswith("proved") == words.startswith("proved")
+
+
+@pytest.mark.parametrize("heading", dict.fromkeys(heading for heading, *_ in READ))
+def test_what_a_function_is_given_as_is_wrong(heading):
+    cell = turn(heading)
+    found, _ = verdict(cell, cell["text"])
+    assert found["kind"] in ("refuted", "wrong in itself")
+
+
+COURSE = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf8"))["parts"][0]
+
+
+@pytest.mark.parametrize("chapter", COURSE["chapters"], ids=lambda row: row["file"])
+def test_a_turn_of_the_course_has_a_right_answer_and_three_wrong_ones(chapter):
+    path = ROOT / f"{chapter['file']}.md"
+    turns_there = [cell for cell in live_cells.of_page(path)["cells"] if cell["turn"]]
+    assert turns_there
+    for number in range(1, len(turns_there) + 1):
+        heading = f"{path.stem} {number}"
+        lines = [line for name, _, line in TABLED if name == heading]
+        right = [line for line in lines if " -- proved" in line]
+        assert right and len(lines) - len(right) >= 3, heading
 
 
 @pytest.mark.parametrize(
@@ -81,7 +108,7 @@ def test_a_function_is_read(name, place, old, new):
     ],
 )
 def test_a_habit_is_named(line, words):
-    assert words in answer("rms_norm", 6, line)["words"][0]
+    assert words in answer(page("rms_norm")[1], line)["words"][0]
 
 
 @pytest.mark.parametrize(

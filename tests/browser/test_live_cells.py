@@ -24,15 +24,15 @@ def pages():
 
 
 class Cell:
-    """The first turn of a page, as a reader handles it."""
+    """The second turn of the page, as a reader handles it."""
 
     def __init__(self, page, act="click"):
         page.set_default_timeout(PATIENCE)
         self.page, self.act = page, act
         turns = page.locator(".live-cell.tag_your-turn")
-        turns.first.scroll_into_view_if_needed()
-        turns.first.locator("textarea").wait_for()
-        self.box = turns.first
+        self.box = turns.nth(1)
+        self.box.scroll_into_view_if_needed()
+        self.box.locator("textarea").wait_for()
 
     def press(self, name):
         """Press a button and wait for the answer; its paragraphs."""
@@ -53,14 +53,22 @@ def asked(page):
     return {name.rpartition("/")[2] for name in names if "/workbench/" in name}
 
 
-def test_a_turn_is_answered_where_it_stands(read, pages):
-    page = read().open(PAGE)
+def test_nothing_is_loaded_before_a_cell_is_near(read, pages):
+    page = read().open("book/own_norm.html")
+    assert page.locator(".live-cell").count()
     assert asked(page) == {"boxes.js"}
-    sizes = []
-    page.on(
+
+
+def test_a_turn_is_answered_where_it_stands(read, pages):
+    reader, sizes = read(), []
+    reader.page.on(
         "requestfinished",
-        lambda request: sizes.append(request.sizes()["responseBodySize"]),
+        lambda request: (
+            "/workbench/" in request.url
+            and sizes.append(request.sizes()["responseBodySize"])
+        ),
     )
+    page = reader.open(PAGE)
     cell = Cell(page)
     assert len(page.locator(".live-cell").all()) == len(pages["cells"])
     wrong, point = cell.press("check")
@@ -69,9 +77,8 @@ def test_a_turn_is_answered_where_it_stands(read, pages):
     assert "only a factor is wrong" in cell.press("hint")[-1]
     assert "multiply it by" in cell.press("hint")[-1]
     cell.press("hint")
-    assert page.locator(".live-cell.tag_your-turn + details").first.evaluate(
-        "details => details.open"
-    )
+    answer = cell.box.locator("xpath=following-sibling::details").first
+    assert answer.evaluate("details => details.open")
     assert "the question itself" in cell.check("diff(r[k], q[j])")[0]
     assert "**" in cell.check("r[k]^2")[0]
     (right,) = cell.check(RIGHT)

@@ -22,26 +22,6 @@ AVAILABLE = ("sympy", "normgrad.prove", "normgrad.verify", "math", "itertools")
 # What is not a module and is not there.
 ABSENT = {"display", "get_ipython"}
 VERDICTS = {"derive", "prove", "refute"}
-# {the exercise of a grader: the definition, its flags, and what the function returns}, as `normgrad.verify` takes them
-EXERCISES = {
-    "rmsnorm-backward": ("rms", ("weight",), {"returns": "dx, dw"}),
-    "layernorm-backward": ("layer", ("weight", "bias"), {"returns": "dx, dw, db"}),
-}
-# {a kernel that the page checks in its next cell: the definition, its flags, and what its arguments are}
-KERNELS = {
-    "rms_kernel": (
-        "rms",
-        ("weight",),
-        {
-            "x_ptr": 'T("x")',
-            "weight_ptr": 'T("weight")',
-            "y_ptr": 'Out("y")',
-            "EPS": "eps",
-            "N": "N",
-            "grid": "rows",
-        },
-    ),
-}
 
 
 def _names(statement, kind):
@@ -95,25 +75,14 @@ def _is_live(cell):
 
 
 def _read_against(cell):
-    """What `normgrad.verify` is asked of a turn that a grader or a check of kernels answers, or nothing."""
-    last = cell.tree.body[-1]
-    call = getattr(last, "value", None)
-    written = {
-        node.name for node in cell.tree.body if isinstance(node, ast.FunctionDef)
-    }
-    if isinstance(last, ast.FunctionDef) and last.name in KERNELS:
-        name, row = last.name, KERNELS[last.name]
-    elif isinstance(call, ast.Call) and len(call.args) == 2:
-        exercise, function = call.args
-        name = getattr(function, "id", "")
-        row = EXERCISES.get(getattr(exercise, "value", None))
-    else:
+    """What `normgrad.verify` is asked of the last function of a turn, by the option `verify` of its cell, or nothing.
+
+    The option has the arguments of `prove_kernel.read`: the definition, its flags, what the arguments are.
+    """
+    if "verify" not in cell.options:
         return None
-    if row is None or name not in written:
-        return None
-    definition, flags, fields = row
-    question = {"name": name, "definition": definition, "fields": fields}
-    return question | {"flags": dict.fromkeys(flags, True), "confirmed": True}
+    written = [node for node in cell.tree.body if hasattr(node, "name")]
+    return {"name": written[-1].name, "confirmed": True} | cell.options["verify"]
 
 
 def of_page(path) -> dict:

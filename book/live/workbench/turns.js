@@ -42,7 +42,8 @@
 
   function begin(container, {place, text, read, turn}, prepare) {
     const input = container.querySelector(".cell_input");
-    const after = container.nextElementSibling;
+    let after = container.nextElementSibling;
+    while (after?.matches("p")) after = after.nextElementSibling;
     const answer = turn && after?.matches("details") ? after : null;
     const found = element("div", {class: "turn-found"});
     const hint = element("button", {type: "button", disabled: ""}, "hint");

@@ -88,12 +88,15 @@ def check(number: int, text: str, level: int) -> str:
     return json.dumps({"more": False} | answer)
 
 
-# What the functions of the pages use; a line before the reader's first.
-IMPORTS = "import numpy as np, torch, triton, triton.language as tl\n"
+# What the functions of the pages use; a line before the reader's first. Where torch is imported, arrays are torch's.
+NUMPY = "import numpy as np\n"
+TORCH = "import torch, triton, triton.language as tl\n"
 
 
 def read(text: str, question: str) -> str:
     """What `normgrad.verify` says of a text with a function, as `prove_kernel.answer` has it; nothing is run.
+
+    Of the text its functions and classes are read: what follows them on a page checks them by running.
 
     Args:  question: {name, definition, flags} as JSON
     """
@@ -102,10 +105,12 @@ def read(text: str, question: str) -> str:
     lines = text.splitlines()
     with contextlib.suppress(SyntaxError):
         for node in ast.parse(text).body:
-            if isinstance(node, ast.Expr | ast.Import | ast.ImportFrom):
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef):
                 for line in range(node.lineno - 1, node.end_lineno):
                     lines[line] = ""
-    asked = json.loads(question) | {"text": IMPORTS + "\n".join(lines)}
+    functions = "\n".join(lines)
+    imports = NUMPY if "np." in functions else TORCH
+    asked = json.loads(question) | {"text": imports + functions}
     report = json.loads(answer(json.dumps(asked)))
     for part in (report, report.get("verdict", {})):
         if part.get("line"):
