@@ -6,7 +6,7 @@ import re
 from tables import parts
 
 from normgrad.mistakes.edits import edited
-from normgrad.verify import norm, softmax
+from normgrad.verify import cross_entropy, norm, softmax
 
 HEAD = """import torch
 import triton
@@ -201,6 +201,53 @@ def softmax(x):
     kernel[(M,)](y, x, x.stride(0), y.stride(0), N, B=B)
     return y
 """
+CROSS_ENTROPY = f"""{HEAD}@triton.jit
+def forward_kernel(X, TARGET, LOSS, LSE, stride, n, ignored, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, B)
+    x = tl.load(X + row * stride + cols, mask=cols < n, other=-float("inf"))
+    m = tl.max(x, axis=0)
+    lse = m + tl.log(tl.sum(tl.exp(x - m), axis=0))
+    target = tl.load(TARGET + row)
+    loss = lse - tl.load(X + row * stride + target).to(tl.float32)
+    if target == ignored:
+        loss = 0.0
+    tl.store(LOSS + row, loss)
+    tl.store(LSE + row, lse)
+
+
+@triton.jit
+def backward_kernel(DX, DLOSS, X, TARGET, LSE, stride, n, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.program_id(1) * B + tl.arange(0, B)
+    x = tl.load(X + row * stride + cols, mask=cols < n)
+    p = tl.exp(x - tl.load(LSE + row))
+    p = tl.where(cols == tl.load(TARGET + row), p - 1.0, p)
+    tl.store(DX + row * n + cols, p * tl.load(DLOSS + row), mask=cols < n)
+
+
+class CrossEntropy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, labels):
+        M, N = x.shape
+        loss = torch.empty(M, dtype=torch.float32, device=x.device)
+        lse = torch.empty(M, dtype=torch.float32, device=x.device)
+        B = triton.next_power_of_2(N)
+        forward_kernel[(M,)](x, labels, loss, lse, x.stride(0), N, -100, B)
+        ctx.save_for_backward(x, labels, lse)
+        return loss
+
+    @staticmethod
+    def backward(ctx, dloss):
+        x, labels, lse = ctx.saved_tensors
+        M, N = x.shape
+        dx = torch.empty((M, N), dtype=x.dtype, device=x.device)
+        dloss = dloss.contiguous()
+        backward_kernel[(M, triton.cdiv(N, 64))](
+            dx, dloss, x, labels, lse, x.stride(0), N, 64
+        )
+        return dx, None
+"""
 BASES = {
     "ROWS": ROWS,
     "TILES": TILES,
@@ -208,6 +255,7 @@ BASES = {
     "LOCKS": LOCKS,
     "LAYER": LAYER,
     "SOFTMAX": SOFTMAX,
+    "CROSS_ENTROPY": CROSS_ENTROPY,
 }
 # what verify is told of a base
 TOLD = {
@@ -217,9 +265,11 @@ TOLD = {
     "LOCKS": {},
     "LAYER": dict(outputs=("y",), dim="N"),
     "SOFTMAX": {},
+    "CROSS_ENTROPY": dict(outputs=("loss",), labels="target"),
 }
 NORM = norm()
 DEFINITIONS = dict.fromkeys(BASES, NORM) | {"SOFTMAX": softmax()}
+DEFINITIONS |= {"CROSS_ENTROPY": cross_entropy()}
 
 
 def launcher(line):

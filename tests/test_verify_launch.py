@@ -57,6 +57,12 @@ def is_right(base, module, M, N, apart, axes, heads=1):
             layer.weight.data.copy_(weight)
             y = wide * (wide.square().mean(1, keepdim=True) + 3e-2).rsqrt() * w
             result, gradients = layer(given), ()
+        elif base == "CROSS_ENTROPY":
+            labels = torch.randint(N, (M,), generator=generator)
+            y = torch.nn.functional.cross_entropy(wide, labels, reduction="none")
+            (dx,) = torch.autograd.grad(y, wide, dy[:, 0].double())
+            result = module.CrossEntropy.apply(given.requires_grad_(), labels)
+            gradients = torch.autograd.grad(result, given, dy[:, 0])
         elif base == "SOFTMAX":
             y = torch.softmax(wide, dim=1)
             result, gradients = module.softmax(given), ()

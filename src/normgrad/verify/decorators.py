@@ -173,7 +173,7 @@ class Decorators:
                 words = f"autotune of {text}, which is no list in the text"
                 raise NotRead(f"{words}; helpers={{...}} says what it is")
         if "key" not in given:
-            raise NotRead("autotune without a key")
+            raise Wrong("does not launch: autotune is given no key")
         for config in elts:
             called = getattr(config, "func", config)
             is_config = ast.unparse(called).rpartition(".")[2] == "Config"

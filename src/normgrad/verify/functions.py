@@ -33,7 +33,7 @@ from .arrays import (
     tracing,
 )
 from .binding import letter
-from .definitions import LETTERS
+from .definitions import ENTRIES, LETTERS
 from .interpreter import (
     BACKWARD,
     Function,
@@ -93,6 +93,11 @@ class Input:
     head: Expr
     shape: tuple[Expr, ...] = ()
 
+    @property
+    def is_target(self) -> bool:
+        """Whether it is the columns of targets, which are integers, and of which there is no gradient."""
+        return self.head == ENTRIES["target"]
+
     def value(self) -> Array | Scalar:
         """The argument of a trace."""
         if not isinstance(self.head, Indexed):
@@ -104,6 +109,8 @@ class Input:
         own = self.head.xreplace(letters)
         value = array(self.shape, own, state().library, state().dtype)
         value.memory.argument = state().way is not None
+        if self.is_target:
+            value.memory.kind = "int"
         if value.memory.argument and state().way.apart and self.shape == (M, N):
             value.memory.row_stride = letter(f"{self.head.base}_row_stride")
         if value.memory.argument and state().way.leading and self.shape[:1] == (M,):
@@ -305,7 +312,7 @@ def _of_class(reader, target, values, cotangents, flags):
     while names and names[-1] in defaults:
         names.pop()
     arguments = [values[key] if key in values else defaults[key] for key in names]
-    needed = [isinstance(value, Array) for value in arguments]
+    needed = [isinstance(a, Array) and a.kind == "float" for a in arguments]
     for position, key in enumerate(names):
         needed[position] &= (flags or {}).get(key, True)
     flags = tuple(needed)

@@ -23,6 +23,14 @@ LIBRARIES = {
         OutOfResources TensorWrapper TritonError autotune backends cdiv compile compiler constexpr_function errors
         heuristics jit knobs language must_use_result next_power_of_2 reinterpret runtime set_allocator testing tools
     """.split(),
+    "triton.runtime": """
+        Autotuner Config Heuristics InterpreterError JITFunction KernelInterface MockTensor OutOfResources
+        RedisRemoteCacheBackend RemoteCacheBackend TensorWrapper autotune autotuner build cache driver errors heuristics
+        jit reinterpret
+    """.split(),
+    "triton.language.math": """
+        List T abs ceil core cos div_rn erf exp exp2 fdiv floor fma log log2 rsqrt sin sqrt sqrt_rn umulhi wraps
+    """.split(),
     "triton.language": """
         PropagateNan TRITON_MAX_TENSOR_NUMEL abs add advance arange argmax argmin associative_scan assume atomic_add
         atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor bfloat16 bitonic_merge block_type

@@ -70,7 +70,7 @@ from .host import (
     may_change,
     only_speed,
 )
-from .importing import NAMES, check_bound
+from .importing import LIBRARIES, NAMES, check_bound
 from .launch import Caller, JitKernel, Launched
 from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
@@ -356,9 +356,12 @@ class Scope:
     def __init__(self, parent, local, reader):
         self.parent, self.local, self.names = parent, set(local), Bindings()
         self.reader, self.phase = reader, reader.phase
+        # the names that were given a value, whether they have one still
+        self.bound = set()
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.names[name] = value
+        self.bound.add(name)
 
     def has(self, name: str) -> bool:
         """Whether a name has a value."""
@@ -369,6 +372,9 @@ class Scope:
         if name not in self.local:
             return self.parent.load(name)
         if name not in self.names:
+            in_function = isinstance(self.parent, Scope)
+            if in_function and name not in self.bound and self.reader.depth:
+                raise Wrong(f"a NameError: {name} has no value yet")
             raise NotRead(f"{name} has no value here, or one from another turn")
         value = self.names[name]
         if self.phase < self.reader.phase:
@@ -1078,6 +1084,16 @@ class Reader(Walker):
             case _:
                 super().read_Assign(node, scope)
 
+    def _unpack(self, targets, value, scope):
+        """Give each name its value, and one with a star a list of what is left for it."""
+        stars = [k for k, name in enumerate(targets) if isinstance(name, ast.Starred)]
+        if len(stars) == 1 and isinstance(value, tuple | list):
+            first, last = stars[0], len(value) - len(targets) + stars[0] + 1
+            if first <= last:
+                targets = [getattr(name, "value", name) for name in targets]
+                value = [*value[:first], list(value[first:last]), *value[last:]]
+        super()._unpack(targets, value, scope)
+
     def assign_part(self, target, value, scope):
         """Write an entry of an array, of a list or of ctx."""
         match target:
@@ -1325,6 +1341,9 @@ class Reader(Walker):
             return KNOWN[path]
         if any(key.startswith(f"{path}.") for key in (*KNOWN, *HOST)):
             return Module(path)
+        library, _, name = path.rpartition(".")
+        if state().way and self.depth and name not in LIBRARIES.get(library, (name,)):
+            raise Wrong(f"an AttributeError: {library} has no {name}")
         raise NotRead(path)
 
     def _of_context(self, owner, name):
@@ -1501,7 +1520,7 @@ def _check_alone(reason, function, scope):
         if isinstance(value, Array) and any(value.memory is t for t in reason.tensors):
             names.add(name)
     uses = 0
-    for node in ast.walk(function):
+    for node in _beside(function, reason.line):
         match node:
             case ast.For() | ast.While():
                 uses += reason.line in {getattr(n, "lineno", 0) for n in ast.walk(node)}
@@ -1516,6 +1535,18 @@ def _check_alone(reason, function, scope):
         unread = NotRead(f"{reason}, unless another statement writes them")
         unread.line = reason.line
         raise unread from None
+
+
+def _beside(node, line) -> Iterator[ast.AST]:
+    """All nodes of a function, but those of branches that do not run where a line runs."""
+    yield node
+    parts = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.If):
+        for way in (node.body, node.orelse):
+            if way and way[0].lineno <= line <= way[-1].end_lineno:
+                parts = [node.test, *way]
+    for part in parts:
+        yield from _beside(part, line)
 
 
 def _tensors_in(node):

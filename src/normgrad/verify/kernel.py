@@ -170,9 +170,14 @@ class Kernel(Walker):
         return self.names.value(node.id, local, self.source)
 
     def chosen(self, test, truth, node, local):
-        """One of two values, by a test that Triton decides while it compiles."""
+        """One of two values, of one kind where Triton decides the test only while the kernel runs."""
         if not self.is_fixed(node.test, local):
-            raise NotRead(f"a choice by {ast.unparse(node.test)}, {RUNTIME}")
+            with forgotten(self.tiles):
+                other = self.evaluate(node.orelse if truth else node.body, local)
+            value = super().chosen(test, truth, node, local)
+            if not is_kept(value, other):
+                raise NotRead(f"a choice by {ast.unparse(node.test)}, {RUNTIME}")
+            return value
         self.check_condition(test, node.test, local)
         return super().chosen(test, truth, node, local)
 
@@ -290,6 +295,8 @@ class Kernel(Walker):
                 return self.inlined(target, args, named)
             case Qualified(path, bound):
                 return self.language.call(path, [*bound, *args], named)
+            case Dtype():
+                raise uncompiled("a call of a dtype, which is no function")
         raise NotRead(f"a call of {described(target)}, which is no function")
 
     def _of_numbers(self, function, *numbers):
@@ -523,9 +530,33 @@ class Kernel(Walker):
         """
         if isinstance(node.value, ast.Constant):
             return
-        if isinstance(self.evaluate(node.value, local), Pointer):
+        try:
+            value = self.evaluate(node.value, local)
+        except NotRead as reason:
+            unread = self.tiles.memory.unread
+            if type(reason) is not NotRead or not unread:
+                raise
+            self._keep_place(node.value, local)
+            return
+        if isinstance(value, Pointer):
             words = "a pointer that is not kept, so nothing is moved; give it a name"
             raise NotRead(words)
+
+    def _keep_place(self, node, local):
+        """Keeps where a store writes whose value is not followed; refuses another call that is not followed.
+
+        For a store under a mask of the first row. It stops "all rows but the first" beside a store that is elsewhere.
+        """
+        match node:
+            case ast.Call(called, [pointer, _], [ast.keyword("mask", mask)]) if (
+                self.evaluate(called, local) == Qualified("triton.language.store")
+            ):
+                pointer, mask = (self.evaluate(e, local) for e in (pointer, mask))
+            case _:
+                raise self.tiles.memory.unread[0]
+        if not isinstance(pointer, Pointer) or not isinstance(mask, Mask):
+            raise self.tiles.memory.unread[0]
+        self.tiles.memory.keep_first_row(pointer, mask)
 
     def read_Return(self, node, local):
         """The value of the function."""
@@ -548,7 +579,25 @@ class Kernel(Walker):
         """name = value."""
         if len(node.targets) > 1:
             raise uncompiled(f"{ast.unparse(node)}, which is several assignments")
-        super().read_Assign(node, local)
+        with self._going_on(node, local):
+            super().read_Assign(node, local)
+
+    @contextmanager
+    def _going_on(self, node, local):
+        """Keeps why an assignment is not followed, and goes on with names of which nothing is known.
+
+        For a maximum of what is not followed. It finds what does not compile further down, and proves nothing.
+        """
+        try:
+            yield
+        except NotRead as reason:
+            if type(reason) is not NotRead:
+                raise
+            reason.line = reason.line or node.lineno
+            self.tiles.memory.unread.append(reason)
+            for name in assigned([node]):
+                self.fixed.discard(name)
+                local[name] = Unbound(str(reason))
 
     def assign(self, target, value, local):
         """Give a name its value, which Triton no longer knows while it compiles, and which has a dtype."""
@@ -559,8 +608,9 @@ class Kernel(Walker):
 
     def read_AugAssign(self, node, local):
         """name += value."""
-        value = self.value_BinOp(ast.BinOp(node.target, node.op, node.value), local)
-        self.assign(node.target, value, local)
+        whole = ast.BinOp(node.target, node.op, node.value)
+        with self._going_on(node, local):
+            self.assign(node.target, self.value_BinOp(whole, local), local)
 
     def read_If(self, node, local):
         """A branch: decided by the binding, by a dtype that changes nothing, or a guard of the rows.
@@ -581,20 +631,46 @@ class Kernel(Walker):
             return self.execute(node.body if decided else node.orelse, local)
         ways = [node.orelse, node.body]
         if self._unnamed(ways[0], local) != self._unnamed(ways[1], local):
-            self._check_other(ways[not decided], node.test, local)
+            if not self._leaves(ways[not decided], local):
+                return self._one_of_two(node, ways[not decided], ways[decided], local)
         return self._guarded(node, ways[decided], Mask(frozenset()), local)
 
     read_Rest = read_If
 
-    def _check_other(self, body, test, local):
-        """Refuses the other way of a branch, unless it leaves all names what they are, by assignments without calls."""
+    def _leaves(self, body, local):
+        """Whether a way of a branch leaves all names what they are, by assignments without calls."""
         after = dict(local)
         calls = any(isinstance(part, ast.Call) for part in parts_of(body))
         if all(isinstance(n, ast.Assign | ast.AugAssign) for n in body) and not calls:
             self.execute(body, after)
-            if all(is_kept(local.get(name), after[name]) for name in after):
-                return
-        raise NotRead(f"a branch on {ast.unparse(test)}, {RUNTIME}")
+            return all(is_kept(local.get(name), after[name]) for name in after)
+        return False
+
+    def _one_of_two(self, node, other, body, local):
+        """Reads the way of a branch that every program takes; the other one is compiled, and forgotten.
+
+        For `if target == -100: loss = 0.0`. It stops another way that does not compile, or gives a name another dtype.
+        """
+        words = f"a branch on {ast.unparse(node.test)}, {RUNTIME}"
+        after = dict(local)
+        self.inner += 1
+        try:
+            with forgotten(self.tiles):
+                self.execute(other, after)
+        except NotRead as reason:
+            if type(reason) is not NotRead:
+                raise
+            raise NotRead(words) from None
+        self.execute(body, local)
+        self.inner -= 1
+        for name in assigned(other) | assigned(body):
+            value, another = local.get(name), after.get(name)
+            if None in (value, another):
+                local[name] = Unbound(words)
+            elif not (is_kept(value, another) or is_kept(another, value)):
+                raise NotRead(words)
+            elif isinstance(value, Index | Number):
+                local[name] = replace(value, dtype=value.dtype & another.dtype)
 
     def _unnamed(self, body, local):
         """Statements as text without the names of pointers, and of arguments that are read nowhere before."""
@@ -669,9 +745,13 @@ class Kernel(Walker):
 
         Args:  value: what was returned
         """
+        unread = self.tiles.memory.unread
+        count = len(unread)
         with forgotten(self.tiles):
             try:
                 another = self.returned(body, dict(local))
+                if unread[count:]:
+                    raise unread.pop()
             except NotRead as reason:
                 if not str(reason).startswith(UNCOMPILED) and type(reason) is not Flag:
                     refusal = NotRead(
@@ -964,7 +1044,8 @@ def forgotten(tiles: Tiles) -> Iterator[None]:
     states = []
     for room in rooms:
         held = {k: v for k, v in vars(room).items() if isinstance(v, dict | list | set)}
-        states += [(part, copy(part)) for k, part in held.items() if k != "told"]
+        kept = ("told", "unread")
+        states += [(part, copy(part)) for k, part in held.items() if k not in kept]
     for accesses in (tiles.memory.loads, tiles.memory.stores, tiles.memory.faults):
         accesses.clear()
     try:

@@ -73,6 +73,8 @@ HOMES = {
     "triton.language.extra.libdevice": LIBDEVICE,
     "triton.language.extra.cuda.libdevice": LIBDEVICE,
 }
+# what torch's compiler imports under a name of its own
+INDUCTOR = "torch._inductor.runtime.triton_helpers.libdevice."
 # {a function of another home: what it is called in triton.language}
 AS_IN_TRITON = {
     "triton.cdiv": "cdiv",
@@ -144,6 +146,7 @@ class Language:
 
     def call(self, path: str, args: list, named: dict):
         """What a function of a library returns."""
+        path = path.replace(INDUCTOR, "triton.language.extra.libdevice.")
         home, _, name = path.rpartition(".")
         if path in AS_IN_TRITON and home == "triton" and not all(self.passed[0]):
             why = f"{path} of what only a kernel's run knows; write tl.{name}"
@@ -207,12 +210,15 @@ class Language:
         be triton.language by its name.
         """
         home, _, rest = path.partition(".language.")
-        part = rest.partition(".")[0]
-        is_named = home == "triton" and part and part not in LIBRARIES[LANGUAGE]
+        first, _, second = rest.partition(".")
+        library, part = LANGUAGE, first
+        if first == "math" and second:
+            library, part = f"{LANGUAGE}.math", second
+        is_named = home == "triton" and part and part not in LIBRARIES[library]
         if is_named and not any(
             e.endswith(f" is {LANGUAGE}") for e in self.tiles.assumed
         ):
-            raise uncompiled(f"Triton {VERSION} has no {LANGUAGE}.{part}")
+            raise uncompiled(f"Triton {VERSION} has no {library}.{part}")
 
     def _tensor(self, value) -> Number:
         """A number as a function of Triton's takes it: one of the text has a dtype then."""
@@ -705,7 +711,8 @@ class Language:
         """The mask of an access."""
         if not isinstance(pointer, Pointer):
             symbols = getattr(getattr(pointer, "e", None), "free_symbols", ())
-            if any(symbol.name.startswith(ADDRESS) for symbol in symbols):
+            is_address = any(symbol.name.startswith(ADDRESS) for symbol in symbols)
+            if is_address or self.tiles.launch.called and isinstance(pointer, Index):
                 raise uncompiled("an address that is an integer, as data_ptr() is")
             strides = set()
             for bound in self.tiles.launch.arguments.values():

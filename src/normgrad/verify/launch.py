@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from sympy import Expr, Min, Ne, S, Sum, evaluate, expand, nan
+from sympy import Expr, Max, Min, Ne, S, Sum, evaluate, expand, nan
 
 from ..symbolic.notation import tensor
 from ..symbolic.symbols import M, N, eps, i, j
@@ -57,7 +57,8 @@ from .binding import (
     letter,
 )
 from .decorators import Decorators, is_power
-from .kernel import Kernel, names_in, parameters
+from .definitions import TENSORS
+from .kernel import Kernel, is_stored, names_in, parameters
 from .memory import group_of
 from .places import CEILING, FLOOR, LEAST
 from .sizes import ceiling, in_words, is_power_of_2, rounded
@@ -82,6 +83,12 @@ TUNED = ("num_warps", "num_stages", "num_ctas")
 WARPS = (1, 2, 4, 8, 16, 32)
 MOST_LANES = 2**20
 TILES = re.compile(r"\b(arange|zeros|full|make_block_ptr)$")
+# what gives a tile no other shape than its arguments have
+OF_ONE_SHAPE = {
+    *("program_id", "num_programs", "load", "store", "to", "max", "min", "sum"),
+    *("maximum", "minimum", "where", "exp", "log", "sqrt", "rsqrt", "abs", "sigmoid"),
+    *("cdiv", "range", "multiple_of", "max_contiguous", "float", "int"),
+}
 # what a kernel rests on besides its arguments
 SAID = re.compile(
     " other than 1| before a lock is given back |what line .* (promises|asserts)"
@@ -169,7 +176,7 @@ class Caller:
                 raise NotRead(f"{setting.name} is set by autotune and by heuristics")
             if setting.tuned:
                 _check_tuned(setting)
-                values[setting.name] = Scalar(letter(setting.name), "int")
+                values[setting.name] = _of_tuned(setting, decorators)
             else:
                 value = self.evaluate(kernel, setting, dict(values))
                 values[setting.name] = value
@@ -285,6 +292,23 @@ class Caller:
                     words = f"{kernel.name} takes rows to lie {key} = {e} apart"
                     raise Wrong(f"{words}, and they lie N apart, as {sizes}")
 
+    def _check_lanes(self, kernel, names, values, grid):
+        """Refuses a launch whose lanes, all programs together, are fewer than the entries of what it stores into.
+
+        For a kernel that is not followed, whatever its addresses are. It stops one store of 128 columns in each of M
+        programs, and M // 128 programs where M is 3.
+        """
+        lanes = _lanes_of_stores(kernel, values)
+        for size in grid:
+            lanes *= size
+        sizes = state().way.example([M * N > lanes])
+        words = f"{kernel.name} stores {lanes} entries at most, of M*N, as {sizes}"
+        reason = _left_out(words, kernel, values)
+        arrays = [t for t in reason.tensors if t.shape == (M, N) and not t.written]
+        if lanes and sizes and arrays:
+            reason.tensors = tuple(arrays)
+            raise reason
+
     def _read(self, kernel, names, values, grid):
         """Reads the kernel by the first way of taking its blocks that comes to an end."""
         lengths = _lengths(kernel)
@@ -317,6 +341,7 @@ class Caller:
             self._check_one_block(*given, blocks)
             self._check_grid(*given, blocks)
             self._check_strides(*given, blocks)
+            self._check_lanes(*given)
         if state().way.equations and accusations:
             reason = accusations[0]
             unread = NotRead(f"{reason}, unless sizes divide as the launcher asks")
@@ -346,6 +371,11 @@ def _is_lock(value) -> bool:
     shape = value.memory.shape
     is_whole = value.shape == shape and len(shape) == 1 and not value.turns
     return is_whole and value.memory.e == 0 and shape[0].is_even is True
+
+
+def _is_target(memory) -> bool:
+    """Whether a memory holds the columns of targets."""
+    return memory.argument and memory.e.has(TENSORS["target"])
 
 
 def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
@@ -450,6 +480,20 @@ def _check_tuned(setting):
         raise reason
 
 
+def _of_tuned(setting, decorators) -> Any:
+    """What autotune sets an argument to: any number, unless each of its configurations has the same one.
+
+    For blocks of 128 or 256. It stops "reads past the end" of programs that take one row each by XBLOCK = 1.
+    """
+    own = [s.value for s in decorators.settings if s.tuned and s.name == setting.name]
+    if (
+        len(set(map(ast.unparse, own))) == 1
+        and type(getattr(own[0], "value", "")) is int
+    ):
+        return own[0].value
+    return Scalar(letter(setting.name), "int")
+
+
 def _functions(kernel) -> list[ast.FunctionDef]:
     """A kernel and the functions that it calls by their names; none where the text lacks one of them."""
     found, names = {}, [kernel.name]
@@ -517,6 +561,40 @@ def _stores(kernel, blocks, values, grid) -> int:
                 if not _is_over_rows(node, functions[0], blocks, values):
                     return 0
     return count * sum(map(_is_store, ast.walk(functions[0])))
+
+
+def _lanes_of_stores(kernel, values) -> Expr:
+    """How many entries a program of a kernel stores at most; 0 where the text does not tell.
+
+    For stores outside of loops, of tiles that tl.arange makes. It stops "stores 128 entries at most" of a tile of
+    another shape, and of a store in a function that is called twice.
+    """
+    functions, lengths, axes = _functions(kernel), [S.One], 1
+    if not functions:
+        return S.Zero
+    own = list(ast.walk(functions[0]))
+    names = {function.name for function in functions} | OF_ONE_SHAPE
+    bound = {node.id for node in own if is_stored(node)}
+    loops = [node for node in own if isinstance(node, ast.For | ast.While)]
+    apart = [node for part in (*functions[1:], *loops) for node in ast.walk(part)]
+    if any(map(_is_store, apart)):
+        return S.Zero
+    for node in [*own, *apart]:
+        match node:
+            case ast.Subscript(slice=ast.Tuple([_, _])):
+                axes = 2
+            case ast.Subscript(slice=ast.Tuple() | ast.Constant(None)):
+                return S.Zero
+            case ast.Call(ast.Attribute(attr="arange"), [ast.Constant(0), end], []):
+                name = getattr(end, "id", "")
+                e = values.get(name, getattr(end, "value", None))
+                if not is_integer(e) or name in bound or node not in own:
+                    return S.Zero
+                lengths.append(plain(e))
+            case ast.Call(called):
+                if ast.unparse(called).rpartition(".")[2] not in names:
+                    return S.Zero
+    return sum(map(_is_store, own)) * Max(*lengths) ** axes
 
 
 def _is_store(node):
@@ -694,7 +772,10 @@ class _Binding:
             return 0
         if count in LEADING and set(LEADING) <= set(self.counts):
             return LEADING_AXES[LEADING.index(count)]
-        for kind in ("rows", "row tiles", "column tiles"):
+        kinds = ["rows", "row tiles", "column tiles"]
+        if ROWS in self.kinds.values():  # of one row each, there are as many as rows
+            kinds = ["row tiles", "rows", "column tiles"]
+        for kind in kinds:
             if count == self.needed(kind):
                 return kind
         share = ceiling(M, count), CEILING(M, PROGRAMS[axis])
@@ -758,7 +839,8 @@ class _Binding:
         if _is_lock(value):
             self.tensors[key] = value
             return Lock(memory.shape[0] / 2)
-        if value.turns or value.library != "torch" or memory.kind != "float":
+        is_read = memory.kind == "float" or _is_target(memory)
+        if value.turns or value.library != "torch" or not is_read:
             raise NotRead(f"{key}: a part of an array is handed to a kernel")
         index = self._index(key, memory)
         self.tensors[key] = value
@@ -961,7 +1043,7 @@ class _Binding:
             memory.is_short = key in self.groups and not isinstance(bound, Zeros)
         for value in self.tensors.values():
             # what it holds is not known from now on
-            value.memory.is_lost |= value.memory.kind == "int"
+            value.memory.is_lost |= _is_lock(value)
         for condition in reading.conditions:
             relation = condition.relation.xreplace(self._back)
             state().needed.append(replace(condition, relation=relation))

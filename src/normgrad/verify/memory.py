@@ -341,14 +341,15 @@ class Memory:
         """Keeps what a store leaves in memory; what is wrong with it is kept, too, and the reading goes on."""
         try:
             self._store(pointer, value, mask, atomic)
+            self.in_first_row[pointer.name] = False
         except NotRead as reason:
             if self.launch.arguments[pointer.name].before is not None:
                 raise  # what was read there may be another value in another turn
             reason.line = self.line
             self.faults.setdefault(pointer.name, reason)
-            self._keep_first_row(pointer, mask)
+            self.keep_first_row(pointer, mask)
 
-    def _keep_first_row(self, pointer, mask):
+    def keep_first_row(self, pointer, mask):
         """Keeps whether all stores in a tensor are in its first row, whatever they are: below the number of columns.
 
         For a kernel whose programs take the columns of one row. It stops a kernel without rows, where M is 2.

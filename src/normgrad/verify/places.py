@@ -144,13 +144,13 @@ class Places:
     def bound(self, a: Expr, b: Expr) -> tuple[Expr, Expr]:
         """A comparison a < b as one of rows, where it is one of all rows of all heads.
 
-        Lanes below N - start are those for which start + lanes is below N.
+        Lanes below N - start are those for which start + lanes is below N; so are lanes of row * N below row * N + N.
         """
         a, b = expand(a), expand(b)
         for size in (N, M):
             start = expand(size - b)
             if a.has(*LANES.values()) and start.free_symbols & {*PIDS, *self.loops}:
-                if not start.has(size):
+                if not start.has(size) or not expand(a + start).has(size):
                     return expand(a + start), size
         return self._shared(a, b) or (a, b)
 

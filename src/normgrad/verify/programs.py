@@ -634,7 +634,7 @@ class _Claim:
         if definitions is None:
             given = dict(zip(names, cotangents, strict=True))
             definitions = own(forward, bound, given)
-        tensors = [name for name, value in bound.items() if _is_tensor(value)]
+        tensors = [k for k, a in bound.items() if _is_tensor(a) and not a.is_target]
         result = None
         for needed in product((True, False), repeat=len(tensors)):
             flags = dict(zip(tensors, needed, strict=True))

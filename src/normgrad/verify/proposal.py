@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Callable
 
+from sympy import Expr
+
 from ..symbolic.symbols import M, N, eps
 from .binding import CHUNK, COLUMNS, FLOAT, ROWS, WHOLE, Out, T
 from .kernel import parameters
@@ -16,30 +18,49 @@ CHOICES = (
     'T("x"), Out("y"), T("1/rstd", "i"), M, N, eps, WHOLE, a number, a flag or None'
 )
 
-# {tensor: the names that packages give its pointer, without case, _ptr and underscores}
+# {tensor: its names in packages and in what models write, without case, _ptr and underscores}
 POINTERS = {
-    "x": "x|in|input|inp",
+    "x": "x|in|input|inp|inputtensor|inputdata|data|hiddenstates|primals3|logits",
     "y": "y|out|output|o",
-    "weight": "w|weight|weights|gamma",
-    "bias": "b|bias|beta",
+    "weight": "w|weights?|gamma|scale|rmsw|rmsweights?|primals1",
+    "bias": "b|bias|beta|shift|primals2",
     "residual": "res|residual",
     "residual_out": "s|resout|residualout",
     "mean": "mean|mu|outmean",
-    "rstd": "r|rstd|invrms|invvar|outrstd",
-    "dy": "dy|do|gradout",
-    "dx": "dx|gradin|dxptr",
-    "dw": "dw|dweight",
-    "db": "db|dbias",
+    "rstd": "r|rstd|invrms|invvar|invstd|outrstd",
+    "target": "targets?|labels?",
+    "loss": "loss|losses",
+    "lse": "lse|logsumexp",
+    "dloss": "dloss|dlosses",
+    "dy": "dy|do|dout|gradout|gradoutput|grady",
+    "dx": "dx|gradin|gradinput|gradx|dxptr|dlogits",
+    "dw": "dw|dweight|gradweight|gradw|dgamma",
+    "db": "db|dbias|gradbias|gradb|dbeta",
 }
 VALUES = (
     (M, "m|nrows|t"),
-    (N, "n|ncols|cols|d|hiddensize|nc"),
+    (N, "n|ncols|cols|d|hiddensize|nc|nsize|dim|normalizedshape|nfeatures|dmodel"),
     (eps, "eps|epsilon"),
     (CHUNK, "rowsperprogram|blocksperprogram|bs"),
     (ROWS, "rows|rowsper(block|tile)|blockrows?|blockm|br|bt|blocksizem|tilem"),
     (FLOAT, ".*dtype"),
     (WHOLE, "block|blocksize|blockcols?|blockn|bd|b|tilen"),
 )
+
+
+def plain_name(name: str) -> str:
+    """A parameter's name without its case, a last _ptr and underscores."""
+    return re.sub(r"_ptr$|_", "", name.lower())
+
+
+def tensor_of(name: str) -> str | None:
+    """The tensor that a parameter is by its name; None for a name that says nothing."""
+    return _meant(POINTERS.items(), plain_name(name))
+
+
+def size_of(name: str) -> Expr | None:
+    """M, N or eps, as a parameter's name says; None for another name."""
+    return _meant(VALUES[:3], plain_name(name))
 
 
 def propose(source: Source, kernel: str) -> tuple[dict, tuple]:
@@ -49,13 +70,15 @@ def propose(source: Source, kernel: str) -> tuple[dict, tuple]:
     """
     function = source.function(kernel)
     names, _ = parameters(function)
-    plain = {name: re.sub(r"_ptr$|_", "", name.lower()) for name in names}
+    plain = {name: plain_name(name) for name in names}
     text = ast.unparse(function)
-    backward = any(re.fullmatch(POINTERS["dy"], word) for word in plain.values())
-    outputs = {"dx", "dw", "db"} if backward else {"y", "residual_out", "mean", "rstd"}
+    backward = any(tensor_of(name) in ("dy", "dloss") for name in names)
+    outputs = {"y", "residual_out", "mean", "rstd", "loss", "lse"}
+    if backward:
+        outputs = {"dx", "dw", "db"}
     binding: dict = {}
     for name, word in plain.items():
-        tensor, value = _meant(POINTERS.items(), word), _meant(VALUES, word)
+        tensor, value = tensor_of(name), _meant(VALUES, word)
         if tensor and not re.search(rf"\b{name}: tl.constexpr", text):
             kind = Out if tensor in outputs else T
             index = "p, j" if tensor in ("dw", "db") else None

@@ -176,6 +176,13 @@ def product_of(values, start):
     return reduce(partial(arithmetic, "Mult"), values, start)
 
 
+def listed(kind, values):
+    """list or tuple of a tuple or a list."""
+    if not isinstance(values, tuple | list):
+        raise NotRead(f"{kind.__name__} of {type(values).__name__}")
+    return kind(values)
+
+
 def truths(decide, values):
     """any or all of truth values."""
     if not isinstance(values, tuple | list) or not all(type(v) is bool for v in values):
@@ -193,6 +200,7 @@ HOST_BUILTINS = table(
     "math",
     {
         **each("(values, /)", truths, {"any": any, "all": all}),
+        **each("(values, /)", listed, {"list": list, "tuple": tuple}),
     },
 )
 # what a launcher tells whom it may concern

@@ -31,6 +31,7 @@ from ..arrays import (
     greatest,
     matmul,
     number,
+    plain,
     power,
     reshaped,
     sizes_of,
@@ -244,6 +245,30 @@ def made(e, sizes, dtype, device):
     return result
 
 
+def check_dense(sizes, strides):
+    """Refuses strides with which the entries do not follow each other; an axis of one entry may have any."""
+    step = S.One
+    pairs = zip(sizes_of(sizes), strides, strict=True)
+    for entries, own in reversed(list(pairs)):
+        if entries != 1 and plain(own) != step:
+            raise NotRead(f"a tensor of {sizes} whose entries lie apart")
+        step *= entries
+
+
+def strided(sizes, strides, dtype):
+    """The memory on a GPU that torch's compiler allocates."""
+    check_dense(sizes, strides)
+    return made(None, sizes, dtype, Device())
+
+
+def reinterpreted(a, sizes, strides, offset):
+    """A view of such memory from its beginning on."""
+    check_dense(sizes, strides)
+    if offset != 0:
+        raise NotRead("a view that begins inside of its memory")
+    return viewed(a, sizes)
+
+
 def laid_out(a):
     """Tensor.contiguous, whose rows follow each other."""
     result = contiguous(a)
@@ -451,6 +476,10 @@ HOST = table(
         "cuda.synchronize(device: gpu = None)": nothing,
         "cuda.set_device(device: gpu)": on_gpu,
         "cuda.is_available()": available,
+        # of what torch's compiler writes
+        "_C._dynamo.guards._empty_strided_cuda(size, stride, dtype)": strided,
+        "ops.inductor._reinterpret_tensor(a, size, stride, offset)": reinterpreted,
+        "_C._cuda_getCurrentRawStream(device)": nothing,
     },
 )
 HOST_METHODS = table(

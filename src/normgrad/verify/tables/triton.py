@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..arrays import NotRead, is_integer, number, plain
 from ..sizes import ceiling, next_power_of_2
-from .signatures import Fields, table
+from .signatures import Fields, table, wrong
 
 
 def _integers(*values):
@@ -26,11 +26,15 @@ def quotient(x, y):
     return number(ceiling(*_integers(x, y)), "int")
 
 
+# functions that Triton calls in kernels alone
+OF_KERNELS = "zeros zeros_like arange load program_id where max sum exp sqrt rsqrt cdiv"
+OUTSIDE = wrong("does not run: a function of triton.language outside of a kernel")
 TRITON = table(
     "math",
     {
         "next_power_of_2(n)": power,
         "cdiv(x, y)": quotient,
         "language.constexpr(value)": lambda value: Fields({"value": value}),
+        **{f"language.{name}(*a, **b)": OUTSIDE for name in OF_KERNELS.split()},
     },
 )
