@@ -50,8 +50,7 @@ def test_the_facts_are_those_of_the_rules():
     for row in ROWS:
         assert row["what"] in WHAT
         assert row["model"] in model_programs.MODELS.values()
-        is_judged = row["what"] == PROGRAM and row["operator"] != "softmax"
-        assert (row.get("verdict") in KINDS) == is_judged
+        assert (row.get("verdict") in KINDS) == (row["what"] == PROGRAM)
         # facts alone: no name, no line of a model's text
         assert set(row) <= model_programs.FACTS
     for row in JUDGED:
@@ -84,12 +83,12 @@ def test_each_kind_of_what_is_wrong_stands_on_the_page():
     ],
 )
 def test_what_is_called_is_found(text, what, names):
-    found, calls = calls_of(text)
+    found, calls = calls_of(text, "rms")
     assert (found, [call.name for call in calls]) == (what, names)
 
 
 def test_a_call_is_bound_by_the_names_of_its_parameters():
-    (call,) = calls_of(PROGRAM_TEXT)[1]
+    (call,) = calls_of(PROGRAM_TEXT, "rms")[1]
     assert call.bound == {"input": "x", "gamma": "weight", "epsilon": "eps"}
     assert call.outputs == ["y"]
     assert with_imports("import torch\ntorch.empty(3)").startswith("pass\n")
@@ -111,19 +110,51 @@ def test_a_call_is_bound_by_the_names_of_its_parameters():
 )
 def test_a_verdict_has_a_kind(old, new, verdict, kind):
     text = PROGRAM_TEXT.replace(old, new)
-    (call,) = calls_of(text)[1]
+    (call,) = calls_of(text, "rms")[1]
     facts = judged(text, call, "rms")
     assert facts["verdict"] == verdict, facts
     assert bool(re.search(kind, facts["kind"])) or facts["kind"] == kind
 
 
+SOFTMAX = """
+@triton.jit
+def kernel(X, Y, n, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, B)
+    x = tl.load(X + row * n + cols, mask=cols < n, other=-float("inf"))
+    e = tl.exp(x - tl.max(x, axis=0))
+    tl.store(Y + row * n + cols, e / tl.sum(e, axis=0), mask=cols < n)
+
+
+def softmax(input_tensor, dim, scale=1.0):
+    M, N = input_tensor.shape
+    assert dim == -1
+    input_tensor = input_tensor.contiguous()
+    out = torch.empty_like(input_tensor)
+    kernel[(M,)](input_tensor, out, N, triton.next_power_of_2(N))
+    return out
+"""
+
+
+def test_softmax_is_judged_over_the_last_axis():
+    (call,) = calls_of(SOFTMAX, "softmax")[1]
+    assert call.bound == {"input_tensor": "x", "dim": -1}
+    assert judged(SOFTMAX, call, "softmax")["verdict"] == PROVED
+    assert judged(SOFTMAX, call, "log_softmax")["verdict"] == REFUTED
+    pytest.importorskip("triton")
+    record = {"id": "", "kind": ["softmax"], "task": "softmax.py", "code": SOFTMAX}
+    job = job_of(record, call, "", usual=False, sizes=[(3, 5)])
+    assert ran([job], False) == [[{"y": "right"}]]
+    assert ran([{**job, "operator": "log_softmax"}], False) == [[{"y": "wrong"}]]
+
+
 def test_a_run_finds_what_is_wrong():
     pytest.importorskip("triton")
-    right = {"id": "", "kind": ["rms"], "code": PROGRAM_TEXT}
+    right = {"id": "", "kind": ["rms"], "task": "", "code": PROGRAM_TEXT}
     past = {**right, "code": PROGRAM_TEXT.replace("other=0.0", "other=1.0")}
     jobs = []
     for record in (right, past):
-        (call,) = calls_of(record["code"])[1]
+        (call,) = calls_of(record["code"], "rms")[1]
         jobs.append(job_of(record, call, "", usual=False, sizes=[(3, 5), (2, 4)]))
     first, second = ran(jobs, False)
     assert first == [{"y": "right"}, {"y": "right"}]

@@ -26,8 +26,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from normgrad.verify import eps, norm, verify
+from normgrad.verify import Norm, cross_entropy, eps, log_softmax, norm, softmax, verify
 from normgrad.verify.entries import AUTOGRAD, LAUNCHER, MODULE, TRITON, Entry, entries
+from normgrad.verify.proposal import size_of, tensor_of
 from normgrad.verify.verdict import IF_ZERO, KINDS, NOT_READ, PROVED, REFUTED, WRONG
 
 # {what the name of a file has: the model}
@@ -41,23 +42,22 @@ MODELS = {
     "deepseek": "DeepSeek, for code",
 }
 OPERATORS = {"ln": "LayerNorm", "rms": "RMSNorm", "l2": "L2", "softmax": "softmax"}
-# {what a parameter is: its names, without the case and a last _ptr}
-NAMES = {
-    "x": "x input inp input_tensor input_data data hidden_states primals_3",
-    "weight": "w weight weights gamma scale rms_w rms_weight rms_weights primals_1",
-    "bias": "b bias beta shift primals_2",
-    "dy": "dy grad_output dout grad_out grad_y do",
-    "mean": "mean mu",
-    "rstd": "rstd invstd inv_std",
-    "eps": "eps epsilon",
-    "N": "n n_cols n_size dim hidden_size normalized_shape n_features d_model",
-    "M": "m n_rows",
-    "y": "y out output o",
-    "dx": "dx grad_input grad_x",
-    "dw": "dw dweight grad_weight grad_w dgamma",
-    "db": "db dbias grad_bias grad_b dbeta",
+OPERATORS |= {"log_softmax": "log-softmax", "lse": "log-sum-exp"}
+OPERATORS |= {"cross_entropy": "cross entropy"}
+# {what the name of a task of softmax and its kin has: the operator}
+TASKS = {"log_softmax": "log_softmax", "logsumexp": "lse", "_ce_": "cross_entropy"}
+TASKS |= {"cross_entropy": "cross_entropy", "softmax": "softmax"}
+# {an operator: its definitions, and the names of the tensors that they know}
+DEFINED = {
+    "softmax": (softmax, "x y dy dx"),
+    "log_softmax": (log_softmax, "x y dy dx"),
+    "lse": (cross_entropy, "x lse"),
+    "cross_entropy": (cross_entropy, "x target loss lse dloss dx"),
 }
-ROLES = {name: role for role, names in NAMES.items() for name in names.split()}
+# {a setting: with what it is the operator alone, for the last axis}
+SETTINGS = {"dim": -1, "axis": -1, "smoothing": 0.0, "label_smoothing": 0.0}
+SETTINGS |= {"lse_square_scale": 0.0, "logit_scale": 1.0, "ignored_index": -100}
+SETTINGS |= {"ignore_index": -100}
 # what is missing of these is imported, as a test that a text is pasted into does
 IMPORTS = {
     "torch": "import torch",
@@ -69,7 +69,6 @@ IMPORTS = {
 }
 WHAT = ("does not parse", "no kernel", "no launcher", "program")
 PROGRAM = WHAT[-1]
-NOT_JUDGED = "not judged"
 # {what is wrong: what a verdict's reason says of it}, the first that fits
 REASONS = {
     "a name that nothing has": r"NameError|AttributeError",
@@ -77,9 +76,11 @@ REASONS = {
     "a block whose length is no power of 2": r"no power of 2",
     "does not compile": r"does not compile",
     "a block shorter than the row": r"one block of|leaves columns out",
+    "entries that no program stores": r"stores .* at most",
     "lanes past the row's end are counted": r"next_power_of_2|choice of a block",
     "reads or writes past the end": r"past the end",
-    "too few programs": r"needs M|programs",
+    "a function of kernels in a launcher": r"outside of a kernel",
+    "rows that are left out": r"needs M|programs|rows but the first",
     "rows at another stride": r"apart, and they lie|rows to lie",
     "a result that is not written": r"written|holds nothing",
     "eps at another place": r"placement=",
@@ -107,8 +108,16 @@ LARGE_EPS, USUAL_EPS = 0.1, 1e-5
 
 def role_of(name: str) -> str | None:
     """What a parameter or a result is by its name; None for a name that says nothing."""
-    name = name.lower()
-    return ROLES.get(name) or ROLES.get(name.removesuffix("_ptr"))
+    size = size_of(name)
+    return tensor_of(name) or size and str(size)
+
+
+def operator_of(record: dict) -> str:
+    """The operator of a record's task, a key of OPERATORS."""
+    kind = record["kind"][0]
+    if kind != "softmax":
+        return kind
+    return next(operator for text, operator in TASKS.items() if text in record["task"])
 
 
 def model_of(record: str) -> str:
@@ -157,11 +166,14 @@ class Call:
         """What its arguments are."""
         return {*self.bound.values(), *self.trained.values()}
 
-    def operator(self, kind: str) -> dict:
-        """The arguments of norm, for the kind of a record."""
-        return dict(
-            center=kind == "ln",
-            reduce="sum" if kind == "l2" else "mean",
+    def definitions(self, operator: str) -> Norm:
+        """What it should be."""
+        if operator in DEFINED:
+            return DEFINED[operator][0]()
+        return norm(
+            center=operator == "ln",
+            reduce="sum" if operator == "l2" else "mean",
+            residual="residual" in self.roles,
             weight="weight" in self.roles,
             bias="bias" in self.roles,
         )
@@ -182,7 +194,7 @@ def parameters_of(function: ast.FunctionDef) -> dict[str, str | None]:
     return parameters
 
 
-def call_of(entry: Entry, node: ast.FunctionDef | ast.ClassDef) -> Call:
+def call_of(entry: Entry, node: ast.FunctionDef | ast.ClassDef, operator: str) -> Call:
     """What is called where an entry of a text is, by the names of its parameters and results."""
     call, parameters = Call(entry.name, entry.kind), {}
     methods = {
@@ -208,34 +220,50 @@ def call_of(entry: Entry, node: ast.FunctionDef | ast.ClassDef) -> Call:
                 call.trained[name] = role_of(name)
     call.parameters = list(parameters)
     call.bound |= {k: v for k, v in call.trained.items() if k not in parameters}
-    for name, default in parameters.items():
-        role = role_of(name)
-        if role in ("y", "dx", "dw", "db"):
-            if default is None:
-                call.bound[name] = "(M, N)" if role in ("y", "dx") else "(N,)"
+    roles = {name: role_of(name) for name in parameters}
+    if operator in DEFINED:
+        known = {*DEFINED[operator][1].split(), "M", "N"}
+        settings = {name: SETTINGS.get(name.lower()) for name in parameters}
+        call.bound |= {k: v for k, v in settings.items() if v is not None}
+        for name, role in roles.items():
+            if role not in known or name in call.bound:
+                roles[name] = None
+    for name, role in roles.items():
+        if role in ("residual", "residual_out") and parameters[name] is not None:
+            roles[name] = None
+    is_backward = not {"dy", "dloss"}.isdisjoint(roles.values())
+    own = {"dx": "(M, N)", "dw": "(N,)", "db": "(N,)"}
+    own |= {} if is_backward else {"y": "(M, N)", "loss": "(M,)", "lse": "(M,)"}
+    for name, role in roles.items():
+        if role in own:
+            if parameters[name] is None:
+                call.bound[name] = own[role]
         elif role and role not in call.roles - {"N"}:
             call.bound[name] = role
-    call.outputs = outputs_of(function, call)
+    call.outputs = outputs_of(function, call, operator)
     if entry.kind == AUTOGRAD and "backward" not in methods:
         return forward_alone(call, parameters)
     return call
 
 
-def outputs_of(function, call):
+def outputs_of(function, call, operator):
     """The names of the results in the last return; y, or dx, of one alone."""
     returns = [
         part.value for part in ast.walk(function) if isinstance(part, ast.Return)
     ]
     parts = getattr(returns[-1], "elts", [returns[-1]]) if returns else [None]
-    gradients = "dy" in call.roles
+    gradients = not {"dy", "dloss"}.isdisjoint(call.roles)
     if len(parts) == 1:
-        return ["dx" if gradients else "y"]
+        alone = {"lse": "lse", "cross_entropy": "loss"}.get(operator, "y")
+        return ["dx" if gradients else alone]
     outcomes = []
     for part in parts:
         while isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
             part = part.func.value
         outcomes.append(role_of(getattr(part, "id", "")))
-    own_names = ("dx", "dw", "db") if gradients else ("y", "mean", "rstd")
+    own_names = ("y", "mean", "rstd", "loss", "lse")
+    if gradients:
+        own_names = ("dx", "dw", "db")
     is_known = set(outcomes) <= set(own_names) and len(set(outcomes)) == len(outcomes)
     return outcomes if is_known else None
 
@@ -254,7 +282,7 @@ def forward_alone(call, parameters):
     return Call("applied", LAUNCHER, list(bound), [], {}, bound, call.outputs, tail)
 
 
-def calls_of(code: str) -> tuple[str, list[Call]]:
+def calls_of(code: str, operator: str) -> tuple[str, list[Call]]:
     """(what a text is, what is called of it): what launches a kernel and is used by nothing else of the text.
 
     An autograd Function or a function; a layer where there are none; what is used elsewhere where there is no layer.
@@ -275,7 +303,8 @@ def calls_of(code: str) -> tuple[str, list[Call]]:
     top_entries = top or layers or launchers
     if not top_entries:
         return WHAT[2], []
-    return PROGRAM, [call_of(entry, nodes[entry.name]) for entry in top_entries]
+    calls = [call_of(entry, nodes[entry.name], operator) for entry in top_entries]
+    return PROGRAM, calls
 
 
 def is_launching(node: ast.AST) -> bool:
@@ -303,13 +332,13 @@ def kind_of(verdict, call: Call) -> str:
     return GRADIENT if refuted.keys() & {"dx", "dw", "db"} else FORMULA
 
 
-def judged(code: str, call: Call, kind: str) -> dict:
+def judged(code: str, call: Call, operator: str) -> dict:
     """The verdict on one call, as facts; `words` is printed and not kept."""
     start = time.process_time()
     try:
         verdict = verify(
             with_imports(code) + call.tail,
-            norm(**call.operator(kind)),
+            call.definitions(operator),
             call.outputs,
             name=call.name,
             **call.bound,
@@ -343,20 +372,18 @@ def in_a_process(function, *arguments) -> dict | None:
 
 def row_of(record: dict) -> dict:
     """The facts about a record: of its calls the one with the worst verdict counts."""
-    kinds, code = record["kind"], record["code"]
-    what, calls = calls_of(code)
+    operator, code = operator_of(record), record["code"]
+    what, calls = calls_of(code, operator)
     row = {
         "model": model_of(record["id"]),
         "record": record["id"],
-        "operator": OPERATORS[kinds[0]],
+        "operator": OPERATORS[operator],
         "what": what,
         "calls": len(calls),
     }
     if what != PROGRAM:
         return row
-    if kinds[0] == "softmax":
-        return {**row, "verdict": NOT_JUDGED}
-    results = [in_a_process(judged, code, call, kinds[0]) for call in calls]
+    results = [in_a_process(judged, code, call, operator) for call in calls]
     for position, result in enumerate(results):
         if result is None:
             results[position] = {
@@ -397,7 +424,7 @@ def job_of(record: dict, call: Call, words: str, **options) -> dict:
         "trained": call.trained,
         "bound": {k: v for k, v in call.bound.items() if k not in call.trained},
         "outputs": call.outputs,
-        "operator": OPERATORS[record["kind"][0]],
+        "operator": operator_of(record),
         "eps": eps,
         "eps_tried": [eps] if has_eps else numbers_tried,
         "small": 1.0 if has_eps else 0.01,
@@ -444,7 +471,8 @@ def add_runs(rows: list[dict], records: dict[str, dict]) -> None:
     calls = []
     for row in rows:
         record = records[row["record"]]
-        calls.append((record, calls_of(record["code"])[1][row["call"]], row["words"]))
+        found = calls_of(record["code"], operator_of(record))[1]
+        calls.append((record, found[row["call"]], row["words"]))
     jobs = []
     for record, call, words in calls:
         own_sizes = re.findall(r"M ?= ?(\d+), N ?= ?(\d+)", words)

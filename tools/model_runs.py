@@ -222,13 +222,21 @@ def prepare(is_compiled):
     triton.autotune = autotune
 
 
-def reference(job, x, weight, bias, eps):
-    """y, mean and rstd of a norm, in float64."""
-    operator = job["operator"]
+def reference(job, x, weight, bias, eps, target):
+    """{name: tensor} of what an operator gives, in float64."""
+    lse = torch.logsumexp(x, -1, keepdim=True)
+    if job["operator"] in ("cross_entropy", "lse"):
+        entries = x.gather(-1, target.view(*lse.shape))
+        return {"loss": (lse - entries).squeeze(-1), "lse": lse.squeeze(-1)}
+    if job["operator"] == "log_softmax":
+        return {"y": x - lse}
+    if job["operator"] == "softmax":
+        return {"y": (x - lse).exp()}
     mean = x.mean(-1, keepdim=True)
-    centred = x - mean if operator == "LayerNorm" else x
-    square = centred.square()
-    square = square.sum(-1, keepdim=True) if operator == "L2" else square.mean(-1, True)
+    centred = x - mean if job["operator"] == "ln" else x
+    square = centred.square().sum(-1, keepdim=True)
+    if job["operator"] != "l2":
+        square = square / x.shape[-1]
     rstd = (square + eps).rsqrt()
     y = centred * rstd
     y = y if weight is None else y * weight
@@ -253,6 +261,8 @@ def inputs_of(job, size, memory):
         x[::2] *= job["small"]
     vector = size if job["heads"] else size[1:]
     values = {"weight": drawn(*vector) + 1, "bias": drawn(*vector), "dy": drawn(*size)}
+    values["dloss"] = drawn(rows)
+    values["target"] = torch.randint(columns, (rows,), generator=generator)
     values = {name: memory.like(value) for name, value in values.items()}
     if job["apart"]:
         wide = memory.tensor((rows, columns + 3), float("nan"))[:, :columns]
@@ -273,13 +283,16 @@ def results_of(job, module, values, size, memory, exact_results):
     roles, target = job["bound"], getattr(module, job["name"])
     has_gradients = job["kind"] == "autograd Function"
     answers = dict(values)
-    for name in ("mean", "rstd"):
-        answers[name] = memory.like(exact_results[name].reshape(-1).float())
+    for name in SAVED.intersection(exact_results):
+        shape = values["x"].shape if name == "y" else size[:1]
+        answers[name] = memory.like(exact_results[name].reshape(shape).float())
     for name in ("x", "weight", "bias") if has_gradients else ():
         answers[name] = answers[name].detach().requires_grad_()
     own_sizes = {"N": size[1], "M": size[0], "eps": job["eps"]}
 
     def value_of(role):
+        if not isinstance(role, str):
+            return role
         if role in own_sizes:
             return own_sizes[role]
         if role in ("(M, N)", "(N,)", "(M,)"):
@@ -308,7 +321,8 @@ def results_of(job, module, values, size, memory, exact_results):
     if has_gradients:
         inputs = [answers[role] for role in roles.values() if role in answers]
         inputs = [value for value in inputs if value.requires_grad]
-        gradients = torch.autograd.grad(flat[0], inputs, values["dy"].view_as(flat[0]))
+        cotangent = values[cotangent_of(exact_results)].view_as(flat[0])
+        gradients = torch.autograd.grad(flat[0], inputs, cotangent)
         names = {id(answers[k]): d for k, d in zip(GRADIENTS, NAMES, strict=True)}
         results |= {names[id(v)]: g for v, g in zip(inputs, gradients, strict=True)}
     return results
@@ -317,6 +331,13 @@ def results_of(job, module, values, size, memory, exact_results):
 # by which an operator of torch's refuses tensors on a CPU
 FOR_GPUS = re.compile(r",\s*device_types\s*=\s*[\"']cuda[\"']")
 GRADIENTS, NAMES = ("x", "weight", "bias"), ("dx", "dw", "db")
+# what a backward takes of its forward
+SAVED = {"mean", "rstd", "lse", "y"}
+
+
+def cotangent_of(results):
+    """The gradient with which a backward begins."""
+    return "dy" if "y" in results else "dloss"
 
 
 def case(job, module, size):
@@ -325,13 +346,17 @@ def case(job, module, size):
     values = inputs_of(job, size, memory)
     roles = {*job["bound"].values(), *job["trained"].values()}
     wide = {name: values[name].double() for name in values}
+    target = values["target"]
     exact = {name: wide[name].requires_grad_() for name in GRADIENTS}
     leaves = [exact["x"], *[exact[n] if n in roles else None for n in GRADIENTS[1:]]]
     best = None
     for eps in job["eps_tried"]:
-        exact_results = reference(job, *leaves, eps)
+        exact_results = reference(job, *leaves, eps, target)
         asked = [tensor for tensor in leaves if tensor is not None]
-        gradients = torch.autograd.grad(exact_results["y"], asked, wide["dy"])
+        cotangent = cotangent_of(exact_results)
+        result = exact_results[cotangent.removeprefix("d")]
+        cotangent = wide[cotangent].view_as(result)
+        gradients = torch.autograd.grad(result, asked, cotangent)
         names = [name for name, t in zip(NAMES, leaves, strict=True) if t is not None]
         exact_results |= dict(zip(names, gradients, strict=True))
         exact_results = {name: value.detach() for name, value in exact_results.items()}
