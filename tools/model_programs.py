@@ -222,11 +222,11 @@ def call_of(entry: Entry, node: ast.FunctionDef | ast.ClassDef, operator: str) -
     call.bound |= {k: v for k, v in call.trained.items() if k not in parameters}
     roles = {name: role_of(name) for name in parameters}
     if operator in DEFINED:
-        known = {*DEFINED[operator][1].split(), "M", "N"}
+        tensors = {*DEFINED[operator][1].split(), "M", "N"}
         settings = {name: SETTINGS.get(name.lower()) for name in parameters}
         call.bound |= {k: v for k, v in settings.items() if v is not None}
         for name, role in roles.items():
-            if role not in known or name in call.bound:
+            if role not in tensors or name in call.bound:
                 roles[name] = None
     for name, role in roles.items():
         if role in ("residual", "residual_out") and parameters[name] is not None:
@@ -471,8 +471,8 @@ def add_runs(rows: list[dict], records: dict[str, dict]) -> None:
     calls = []
     for row in rows:
         record = records[row["record"]]
-        found = calls_of(record["code"], operator_of(record))[1]
-        calls.append((record, found[row["call"]], row["words"]))
+        own_calls = calls_of(record["code"], operator_of(record))[1]
+        calls.append((record, own_calls[row["call"]], row["words"]))
     jobs = []
     for record, call, words in calls:
         own_sizes = re.findall(r"M ?= ?(\d+), N ?= ?(\d+)", words)
