@@ -45,10 +45,14 @@ def test_nothing_is_said_of_what_is_right(name, function):
         assert not titles or titles.pop().startswith((RIGHT, "Not read"))
 
 
-def test_beliefs_are_mistakes_of_the_table():
-    assert {*beliefs.BELIEFS, *beliefs.TOGETHER.values()} <= MISTAKES.keys()
-    rows = [row for rows in beliefs.BELIEFS.values() for row in rows]
-    assert len(rows) == len(set(rows))
+def test_what_was_done_to_a_term_stands_for_one_mistake():
+    rows = [
+        row for own in MISTAKES.values() if own.edits for row in own.edits.split("|")
+    ]
+    assert len(beliefs.KEYS) == len(rows) + 1, rows  # no edits, no row
+    for row in beliefs.KEYS.keys() - {""}:
+        edits = row.split(" & ")
+        assert edits == sorted(edits) and all("; " in edit for edit in edits), row
 
 
 C1, DX = (

@@ -28,15 +28,13 @@ MEMORY = f"{EXTRA_MEMORY / 2**30:g} GB"
 
 class Wrong(Exception):
     """A check failed. Args: the sentence for the student; evidence: (output, numbers, trial) for the term attribution;
-    diagnoses: what the stage itself found out; stub: whether the reason is that nothing is written yet"""
+    diagnoses: what the stage itself found out; stub: whether the reason is that nothing is written yet; key: of the
+    table, in place of diagnoses, where that tells the mistake"""
 
-    def __init__(self, message, evidence=(), stub=False, diagnoses=()):
+    def __init__(self, message, evidence=(), stub=False, diagnoses=(), key=""):
         super().__init__(message)
-        self.evidence, self.stub, self.diagnoses = (
-            tuple(evidence),
-            stub,
-            tuple(diagnoses),
-        )
+        self.evidence, self.stub = tuple(evidence), stub
+        self.diagnoses = (named(key),) if key else tuple(diagnoses)
 
 
 def failure(outcome, task) -> Wrong:

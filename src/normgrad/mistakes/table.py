@@ -1,7 +1,7 @@
 """The table of mistakes: what was believed, a hint that gives nothing away, and the equation that is violated.
 
-What a reading shows has its key in homework/reading/beliefs.py; the others are named by the stage that sees them. The
-words stand in table.ini.
+What a reading shows is found by its edits (homework/reading/difference.py); the others are named by the stage that sees
+them. The words stand in table.ini.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ class Mistake:
            and no coefficient
            equation: the label of the violated equation where it is not the output's own
            found, right: what is there and what is needed, where that is always the same
+           edits: what it does to terms of the right equation, as "c1; missing", several between "|"; "&" joins those
+           that only stand for it together
     """
 
     key: str
@@ -32,6 +34,7 @@ class Mistake:
     equation: str = ""
     found: str = ""
     right: str = ""
+    edits: str = ""
 
 
 def _read() -> dict[tuple[str, str], Mistake]:

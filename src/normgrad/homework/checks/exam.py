@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..messages import INPUTS, Wrong, a, compare, failure, largest, swapped
-from ..named import named
 from ..sandbox.student import Outcome, Student
 from ..task import Draw, Task
 from .norms import AXES, USUAL, shape_of
@@ -143,14 +142,14 @@ class Exam:
                 facts.get("type") == "NoneType" and self.task.oracle.op == "gradients"
             )
             raise Wrong(f"{name} is {a(facts.get('type'))}, needs {words} of shape {shape}.{PLACES if lost else ''}",
-                        diagnoses=[named("gradient-missing")] if lost else ())  # fmt: skip
+                        key="gradient-missing" * lost)  # fmt: skip
         got = tuple(facts.get("shape", ()))
         if got != shape or value.numbers.shape != shape:
             words = f"{name} has shape {got}, needs {shape} for x of shape {x_shape}."
             if value.numbers.shape != got or _without_ones(got) != _without_ones(shape):
-                key = [named("wrong-axis")] if _other_axis(name, got, x_shape) else ()
+                key = "wrong-axis" * _other_axis(name, got, x_shape)
                 order = f"The results come in the order {', '.join(self.task.oracle.results)}."
-                raise Wrong(f"{words} {order}", diagnoses=key)
+                raise Wrong(f"{words} {order}", key=key)
             self.slips[words] = "axis-of-one"
         statistic = name in ("mean", "var", "rstd") and dtype not in (
             "float64",
@@ -186,7 +185,7 @@ class Exam:
                 else:
                     errors.append((error, bound))
         if order:
-            raise Wrong(f"{sentence} {order}", diagnoses=[named("results-swapped")])
+            raise Wrong(f"{sentence} {order}", key="results-swapped")
         if sentence:
             raise Wrong(sentence, evidence)
         return largest(errors).capitalize()

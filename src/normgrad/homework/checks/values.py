@@ -14,7 +14,7 @@ from ..messages import INPUTS, OUT_OF_TIME, Wrong, compare, largest, small
 from ..named import named
 from .norms import DEGENERATE, OFFSET, USUAL
 
-WRITTEN, STRIDES = (named("input-overwritten"),), (named("stride-ignored"),)
+WRITTEN, STRIDES = "input-overwritten", "stride-ignored"
 
 
 LAYOUTS = {
@@ -50,7 +50,7 @@ def inputs_untouched(exam, forward="", eps=0.0) -> str:
         names = ", ".join(outcome.changed)
         raise Wrong(
             f"It changed its input {names} in place. Copy what you want to write to.",
-            diagnoses=WRITTEN,
+            key=WRITTEN,
         )
     plain = exam.named(outcome, trial, exam.base)
     if not all(np.isfinite(numbers).all() for numbers in plain.values()):
@@ -60,15 +60,15 @@ def inputs_untouched(exam, forward="", eps=0.0) -> str:
         if other.changed:
             raise Wrong(
                 f"It changed its input {', '.join(other.changed)} in place.",
-                diagnoses=WRITTEN,
+                key=WRITTEN,
             )
         if changed := _changed(exam, other, trial, plain):
             same_again(exam, trial, plain)
             how = LAYOUTS[layout]
-            key = STRIDES if exam.is_right([trial]) else ()
+            key = STRIDES * exam.is_right([trial])
             name, words = changed
             words = f"With the matrices as {how}, the same numbers give another {name}. {words}"
-            raise Wrong(words, diagnoses=key)
+            raise Wrong(words, key=key)
     if exam.task.oracle.op == "call":
         between_calls(exam, trial, plain)
         if forward:
@@ -94,7 +94,7 @@ def same_again(exam, trial, before) -> None:
     if changed := _changed(exam, outcome, trial, before):
         raise Wrong(
             f"The same call, made twice, gives two results. {changed[1]}",
-            diagnoses=[named("another-answer")],
+            key="another-answer",
         )
 
 
@@ -146,7 +146,7 @@ def between_calls(exam, trial, plain, forward="", eps=0.0) -> None:
         words = f"{which}, the same call gives another {changed[0]}. {changed[1]}"
         raise Wrong(
             f"{words} Take what it needs from its own arguments.",
-            diagnoses=[named("another-answer")],
+            key="another-answer",
         )
     if names := [
         name
@@ -154,7 +154,7 @@ def between_calls(exam, trial, plain, forward="", eps=0.0) -> None:
         if at in outcome.facts["overwritten"]
     ]:
         words = f"The next call, with other numbers, changes the {' and the '.join(names)} that this one has returned."
-        raise Wrong(words, diagnoses=[named("memory-shared")])
+        raise Wrong(words, key="memory-shared")
 
 
 def from_arguments(forward, eps):
@@ -245,7 +245,7 @@ def quietly_degenerate(exam) -> str:
         "warning"
     ]:
         raise Wrong(f"{INPUTS}{trial.name}. The results are right, but NumPy warned: {words}. Compute nothing there "
-                    "that is thrown away afterwards.", diagnoses=[named("warns")])  # fmt: skip
+                    "that is thrown away afterwards.", key="warns")  # fmt: skip
     return said
 
 
@@ -271,7 +271,7 @@ def low_precision(exam, explain=lambda exam, evidence, dtype: []) -> str:
             if found := explain(exam, wrong.evidence, dtype):
                 raise Wrong(str(wrong), diagnoses=found) from None
             words = f"{wrong} Compute in float32 and round once, at the end."
-            raise Wrong(words, diagnoses=[named("narrow-intermediate")]) from None
+            raise Wrong(words, key="narrow-intermediate") from None
     return " ".join(sentences)
 
 

@@ -84,21 +84,21 @@ class StreamOracle(NormOracle):
             kernel = launch["kernel"]
             for stray, count in launch["outside"].items():
                 words = f"{kernel} {stray} ({count} numbers): {MASK}"
-                raise Wrong(words, diagnoses=[named("out-of-bounds")])
+                raise Wrong(words, key="out-of-bounds")
             if launch["foreign data"]:
                 names = ", ".join(launch["foreign data"])
                 words = (
                     f"{kernel} reads {names}, whose numbers come from no input and no kernel: NumPy or Python computed "
                     "them. Compute them in the kernel."
                 )
-                raise Wrong(words, diagnoses=[named("work-outside")])
+                raise Wrong(words, key="work-outside")
             if launch["foreign"]:
                 names = ", ".join(launch["foreign"][:3])
                 words = (
                     f"{kernel} uses {names} in its body. No GPU runs Python. Write it with triton.language, and "
                     "helpers under @triton.jit."
                 )
-                raise Wrong(words, diagnoses=[named("python-in-kernel")])
+                raise Wrong(words, key="python-in-kernel")
         rows = all(np.size(argument.value) for argument in request.arguments)
         if rows and not facts["own"] and (facts["torch"] or not facts["launches"]):
             raise Wrong(NO_KERNEL)
@@ -147,11 +147,11 @@ def sizes(exam) -> str:
     except Wrong as wrong:
         # The same numbers were right one line above, so it is where they lie.
         same_again(exam, trials[0], exam.answers(trials[0], apart=True))
-        key = []
+        key = ""
         if wrong.evidence or MASK in str(wrong):
-            key = [named("stride-ignored")]
+            key = "stride-ignored"
         words = str(wrong).replace(MASK, STRIDES)
-        raise Wrong(words, stub=wrong.stub, diagnoses=key) from None
+        raise Wrong(words, stub=wrong.stub, key=key) from None
     shapes = ", ".join(f"({m}, {n})" for m, n in SIZES)
     return f"Right for the shapes {shapes}, and for rows of a wider matrix."
 
@@ -176,9 +176,8 @@ def launches(most):
             outcome = exam.ask(exam.task.oracle.request(trial, apart=True))
             exam.named(outcome, trial, exam.base)
             for words, key in problems(outcome.facts, most):
-                keys = [named(key)] if key else ()
                 shape = f"For x of shape ({rows}, {columns})"
-                raise Wrong(f"{shape}: {words}", diagnoses=keys)
+                raise Wrong(f"{shape}: {words}", key=key)
         _past_the_mask(exam)
         last = outcome.facts["launches"]
         # It takes some seconds, which are well spent on kernels that are right otherwise.
@@ -207,7 +206,7 @@ def _past_the_mask(exam) -> None:
         try:
             exam.compare(trials, names, **{option: True})
         except Wrong as wrong:
-            raise Wrong(f"{words}: {wrong}", diagnoses=[named(key)]) from None
+            raise Wrong(f"{words}: {wrong}", key=key) from None
 
 
 MASKED = (

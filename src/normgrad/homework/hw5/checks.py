@@ -22,7 +22,6 @@ from ...tolerance import (
 from ..checks.norms import DEGENERATE, USUAL
 from ..checks.values import two_shapes
 from ..messages import INPUTS, OUT_OF_TIME, Wrong
-from ..named import named
 from ..sandbox.student import Given, Request
 
 OFFSETS = (0.0, 1e2, 1e4)
@@ -38,7 +37,7 @@ BLOCK_NAMES = {
     LONG: "blocks of 1024 to 4 million numbers",
 }
 KEEP = "A kernel has float32: keep to it, and choose the formula."
-WIDE, LOST = [named("wide-arithmetic")], [named("digits-lost")]
+WIDE, LOST = "wide-arithmetic", "digits-lost"
 # A row of so many numbers has all digits of its variance by chance, about three times in four, and never so many rows.
 EXACT_ROWS, EXACT_LENGTH = 64, 1000
 # Half a spacing, and what deviations lose that are rounded before they are squared elsewhere.
@@ -255,7 +254,7 @@ def compared(exam, trials, names) -> str:
             f"{wrong} With more digits, the same steps give another {name}. The two part in line {parted['line']}: "
             f"{parted['code']}"
         )
-        raise Wrong(words, wrong.evidence, diagnoses=LOST) from None
+        raise Wrong(words, wrong.evidence, key=LOST) from None
 
 
 def others(exam) -> str:
@@ -296,14 +295,14 @@ def in_float32(exam) -> str:
             "Its variances have digits that float32 arithmetic loses, and are right where the square of one deviation "
             f"is more than a float32 can hold: it computes in a wider format. {KEEP}"
         )
-        raise Wrong(words, diagnoses=WIDE)
+        raise Wrong(words, key=WIDE)
     (trial,) = rows_of_lengths(exam, OFFSETS[1], (exam.draw.columns,))
     if "float64" in _computed(exam, trial):
         words = (
             "It is given float32, and computes in float64 on the way, as NumPy does where an array of float32 meets "
             f"one of whole numbers, or where a sum has that dtype. {KEEP}"
         )
-        raise Wrong(words, diagnoses=WIDE)
+        raise Wrong(words, key=WIDE)
     return "All of the arithmetic is in float32."
 
 
@@ -322,7 +321,7 @@ def merged_in_float32(exam) -> str:
             f"All of its squares have every digit of a float32, in {pairs} pairs of blocks. float32 arithmetic loses "
             f"some: it computes in a wider format. {KEEP}"
         )
-        raise Wrong(words, diagnoses=WIDE)
+        raise Wrong(words, key=WIDE)
     return "All of the arithmetic is in float32."
 
 
@@ -377,8 +376,7 @@ def stored_in_float16(exam) -> str:
         if not wrong.evidence or not exam.is_right(stored):
             raise
         advice = "Compute in float32 and round x_hat once, at the end."
-        key = [named("narrow-intermediate")]
-        raise Wrong(f"{wrong} {advice}", diagnoses=key) from None
+        raise Wrong(f"{wrong} {advice}", key="narrow-intermediate") from None
 
 
 def merged_at(*names):

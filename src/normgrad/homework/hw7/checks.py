@@ -13,7 +13,7 @@ from .operator import Operator
 
 SEEDS = 3
 U = unit_roundoff("float64")
-AGAIN = [named("another-answer")]
+AGAIN = "another-answer"
 MISSING = (
     "What a project needs is a quantity that is computed from the inputs and used more than once, such as a mean or a "
     "root mean square that the inputs are divided by; the rubric asks for its path in the gradient."
@@ -72,7 +72,7 @@ def leaves_inputs(exam) -> str:
     dy = operator.like(y)
     plain = _results(y, operator.grads(dy, inputs))
     for layout in ("contiguous", "strided", "transposed"):
-        where, key = f"{INPUTS}the same numbers in {layout} memory.", ()
+        where, key = f"{INPUTS}the same numbers in {layout} memory.", ""
         if layout == "contiguous":
             where, key = f"{INPUTS}the same inputs once more.", AGAIN
         try:
@@ -85,15 +85,14 @@ def leaves_inputs(exam) -> str:
         for which, names in (("forward", by_forward), ("backward", by_backward)):
             if names:
                 words = f"{which} changed its input {', '.join(names)} in place."
-                key = [named("input-overwritten")]
-                raise Wrong(f"{words} Copy it first.", diagnoses=key)
+                raise Wrong(f"{words} Copy it first.", key="input-overwritten")
         for name, numbers in _results(y, grads).items():
             size = max(np.abs(plain[name]).max(initial=0), 1)
             terms = (numbers.size + ELEMENTWISE) ** 2
             bound = SAFETY * U * terms * size
             words = compare(f"{name}, at ", numbers, plain[name], bound)[2]
             if words:
-                raise Wrong(f"{where} {words}", diagnoses=key)
+                raise Wrong(f"{where} {words}", key=key)
     grads, _ = operator.backward(dy, inputs, before=operator.usual())
     for name, gradient in grads.items():
         expected = plain[f"The gradient for {name}"]
@@ -102,7 +101,7 @@ def leaves_inputs(exam) -> str:
                 "After forward has had other inputs, the same call of backward gives another gradient for "
                 f"{name}. Take what it needs from its own arguments."
             )
-            raise Wrong(words, diagnoses=AGAIN)
+            raise Wrong(words, key=AGAIN)
     return "Inputs unchanged; their layout in memory does not matter."
 
 
@@ -229,8 +228,8 @@ def linear(exam) -> str:
             which_gradient = f"the gradient for {name}, at "
             if words := compare(which_gradient, got[name], expected, allowed)[2]:
                 nonlinear = "The backward is not linear in dy"
-                key = [named("not-linear")]
-                raise Wrong(f"{INPUTS}{which}. {nonlinear}: {words}", diagnoses=key)
+                words = f"{INPUTS}{which}. {nonlinear}: {words}"
+                raise Wrong(words, key="not-linear")
     return "The backward is linear in dy."
 
 

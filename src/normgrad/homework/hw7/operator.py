@@ -10,7 +10,6 @@ from ...checks.finite_difference import best_step, directional, inner
 from ...tolerance import round_to
 from ..checks.exam import KINDS
 from ..messages import Wrong, a
-from ..named import named
 from ..sandbox.student import Given, Request
 
 # Every entry is moved once or twice, so that more would take minutes.
@@ -110,8 +109,8 @@ class Operator:
         if len(outcome.values) != len(inputs.arrays):
             count = f"{len(outcome.values)} result{'s' * (len(outcome.values) != 1)}"
             needs = f"{len(inputs.arrays)}: one gradient for each of {names}"
-            key = [named("gradient-missing")]
-            raise Wrong(f"backward returned {count}, needs {needs}.", diagnoses=key)
+            words = f"backward returned {count}, needs {needs}."
+            raise Wrong(words, key="gradient-missing")
         grads = {}
         for value, (name, array) in zip(
             outcome.values, inputs.arrays.items(), strict=True
@@ -239,7 +238,7 @@ def _check(name, value, library, dtype, shape=None):
         got, needs = tuple(facts["shape"]), tuple(shape)
         key = "wrong-axis" if value.numbers.size != np.prod(needs) else "axis-of-one"
         words = f"{name} has shape {got}, needs {needs}, that of its input."
-        raise Wrong(words, diagnoses=[named(key)])
+        raise Wrong(words, key=key)
     if facts["dtype"] != dtype:
         got = facts["dtype"]
         raise Wrong(f"{name} has dtype {got}, needs {dtype}, that of the inputs.")

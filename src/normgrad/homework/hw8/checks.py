@@ -88,7 +88,7 @@ def bytes_within(most):
                     f"{INPUTS}{ROWS} rows of {COLUMNS}. {words} Bytes of wrong numbers do not count."
                 )
         for words, key in problems(outcome.facts, inf):
-            raise Wrong(words, diagnoses=[named(key)])
+            raise Wrong(words, key=key)
         asked = BYTES * sum(
             launch["read"] + launch["written"] for launch in outcome.facts["launches"]
         )

@@ -50,6 +50,48 @@ def slope(y_at, dy, point, way):
     return total / (12 * STEP)
 
 
+class Program:
+    """The functions of an operator and those of its module that they call; each may be another one for a while.
+
+    Args:  target: the student's class
+    """
+
+    def __init__(self, target):
+        self.operator, self.functions = types.SimpleNamespace(), {}
+        self.globals = dict(target.forward.__globals__)
+        self.globals[target.__name__] = self.operator
+        for name, value in inspect.getmembers(target):
+            if isinstance(value, types.FunctionType):
+                self._add(name, value, vars(self.operator))
+            elif not name.startswith("__"):
+                setattr(self.operator, name, value)
+
+    def _add(self, name, function, owner):
+        """A function with those of its module that it calls."""
+        tree = tree_of(function)
+        self.functions[name] = owner, tree
+        owner[name] = self.compiled(tree)
+        for called, value in called_by(function).items():
+            if called not in self.functions:
+                self._add(called, value, self.globals)
+
+    def compiled(self, tree):
+        """The function that a tree defines."""
+        module, names = ast.Module([tree], []), {}
+        code = compile(ast.fix_missing_locations(module), "<changed>", "exec")
+        exec(code, self.globals, names)
+        return names[tree.name]
+
+    def reached(self, name):
+        """The functions that a function calls, itself among them."""
+        names = [name]
+        for caller in names:
+            owner, _ = self.functions[caller]
+            called = {*owner[caller].__code__.co_names} & {*self.functions}
+            names += sorted(called - {*names})
+        return names
+
+
 # -- values that are held
 
 
@@ -116,18 +158,14 @@ def copied(value):
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def marked(function):
-    """(the same function with marks, its sites, its Tape); what it calls of its module has marks, too."""
-    marking, tape, waiting, trees = Marking(), Tape(), [function], {}
-    while waiting:
-        own = waiting.pop()
-        trees[own] = marking.visit(tree_of(own))
-        waiting += [value for value in called_by(own).values() if value not in trees]
-    names = function.__globals__ | {"_mark": tape.mark}
-    for tree in trees.values():
-        module = ast.fix_missing_locations(ast.Module([tree], []))
-        exec(compile(module, "<marked>", "exec"), names)
-    return names[function.__name__], marking.sites, tape
+def marked(target):
+    """(an operator's forward with marks, its sites, its Tape); what it calls has marks, too."""
+    program, marking, tape = Program(target), Marking(), Tape()
+    program.globals["_mark"] = tape.mark
+    for name in program.reached("forward"):
+        owner, tree = program.functions[name]
+        owner[name] = program.compiled(marking.visit(tree))
+    return program.operator.forward, marking.sites, tape
 
 
 def held(target, arguments, options, grad):
@@ -140,7 +178,7 @@ def held(target, arguments, options, grad):
     values = list(arguments.values())
     dy, ways = values[0], values[len(values) - options["ways"] :]
     names = list(arguments)[1 : len(values) - len(ways)]
-    forward, sites, tape = marked(target.forward)
+    forward, sites, tape = marked(target)
     inputs = {name: arguments[name] for name in names}
     forward(*map(copied, inputs.values()))
 
@@ -170,48 +208,6 @@ def held(target, arguments, options, grad):
 
 
 # -- the smallest change of a text with which its gradients are those of its forward
-
-
-class Program:
-    """The functions of an operator, one of which may be another one for a while.
-
-    Args:  target: the student's class
-    """
-
-    def __init__(self, target):
-        self.operator, self.functions = types.SimpleNamespace(), {}
-        self.globals = dict(target.forward.__globals__)
-        self.globals[target.__name__] = self.operator
-        for name, value in vars(target).items():
-            if isinstance(value, staticmethod):
-                self._add(name, value.__func__, vars(self.operator))
-            elif not name.startswith("__"):
-                setattr(self.operator, name, value)
-
-    def _add(self, name, function, owner):
-        """A function with those of its module that it calls."""
-        tree = tree_of(function)
-        self.functions[name] = owner, tree
-        owner[name] = self.compiled(tree)
-        for called, value in called_by(function).items():
-            if called not in self.functions:
-                self._add(called, value, self.globals)
-
-    def compiled(self, tree):
-        """The function that a tree defines."""
-        module, names = ast.Module([tree], []), {}
-        code = compile(ast.fix_missing_locations(module), "<changed>", "exec")
-        exec(code, self.globals, names)
-        return names[tree.name]
-
-    def reached(self, name):
-        """The functions that a function calls, itself among them."""
-        names = [name]
-        for caller in names:
-            owner, _ = self.functions[caller]
-            called = {*owner[caller].__code__.co_names} & {*self.functions}
-            names += sorted(called - {*names})
-        return names
 
 
 def without_more(node, names):
