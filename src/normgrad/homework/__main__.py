@@ -14,7 +14,7 @@ import argparse  # noqa: E402
 import tempfile  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from . import classroom, folder, grade  # noqa: E402
+from . import classroom, folder, grade, variants  # noqa: E402
 from .lms import submissions  # noqa: E402
 from .lms.gradescope import autograder, results  # noqa: E402
 from .report import FEEDBACK, to_json
@@ -36,11 +36,11 @@ INSTRUCTOR = "solve shows the solution. If you teach the course, add --instructo
 
 
 def _new(options):
-    written = folder.new(options.homework, options.to)
+    written = folder.new(options.homework, options.to, options.variant)
     print(f"Wrote {', '.join(path.name for path in written)} to {options.to}. Next:")
-    print(
-        f"  edit {Path(options.to) / SOLUTION}\n  python -m normgrad.homework check {options.to}"
-    )
+    number = "" if options.variant is None else f" --variant {options.variant}"
+    print(f"  edit {Path(options.to) / SOLUTION}")
+    print(f"  python -m normgrad.homework check {options.to}{number}")
     return 0
 
 
@@ -62,7 +62,8 @@ def _check(options):
     to_file = options.json not in (None, "-")
     if to_file:
         open(options.json, "a").close()  # an error before the grading, not after it
-    reports = grade.grade_file(path, name, draw, options.feedback, options.seconds)
+    how = name, draw, options.feedback, options.seconds, options.variant
+    reports = grade.grade_file(path, *how)
     print(to_json(reports) if options.json == "-" else as_text(reports), flush=True)
     if to_file:
         Path(options.json).write_text(to_json(reports), encoding="utf8")
@@ -77,9 +78,8 @@ def _results(options):
         try:
             files = submissions.files_of(Path(options.folder), "", Path(workspace))
             path = files[submissions.chosen(files, name)]
-            reports = grade.grade_file(
-                path, name, draw, options.feedback, options.seconds
-            )
+            how = name, draw, options.feedback, options.seconds, options.variant
+            reports = grade.grade_file(path, *how)
             text = as_text(reports)
         except submissions.Refused as reason:
             reports, text = [], f"Not graded: {reason}"
@@ -100,6 +100,9 @@ def _grade(options):
         Draw.of_file(options.seed_file)
         seeds = Path(options.seed_file).read_text(encoding="utf8")
         further += ["--seed-file", str(Path(options.seed_file).resolve())]
+    if options.variant is not None:
+        variants.variant(options.homework, options.variant)
+        further += ["--variant", str(options.variant)]
     grades = classroom.grade_class(
         options.folder,
         options.out,
@@ -136,7 +139,8 @@ def _solve(options):
 def _gradescope(options):
     if options.seed_file:
         Draw.of_file(options.seed_file)
-    print(f"wrote {autograder(options.homework, options.to, options.seed_file)}")
+    how = options.to, options.seed_file, options.variant
+    print(f"wrote {autograder(options.homework, *how)}")
     return 0
 
 
@@ -159,6 +163,13 @@ def _how(command):
     )
     command.add_argument("--seconds", type=float, default=grade.STAGE_SECONDS,
                          help="time limit of a stage (default %(default)g)")  # fmt: skip
+    _of_a_variant(command)
+
+
+def _of_a_variant(command):
+    """The option for another task of the same family."""
+    words = "another task of the same family (hw1 to hw3), chosen by this number"
+    command.add_argument("--variant", metavar="SEED", type=int, help=words)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -182,6 +193,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="the folder, which may exist; no file is overwritten",
     )
+    _of_a_variant(new)
     check = command("check", _check, "grade a folder")
     check.epilog = "The exit status is 0 for full marks, 1 for less, 2 where the command itself was wrong."
     check.add_argument(
@@ -255,6 +267,7 @@ def parser() -> argparse.ArgumentParser:
     gradescope.add_argument("homework", metavar="hwN")
     gradescope.add_argument("--to", required=True, metavar="ZIP")
     gradescope.add_argument("--seed-file", metavar="FILE", help=SEED_FILE)
+    _of_a_variant(gradescope)
     return whole
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .solutions import HERE, SOLUTION, starter
+from .solutions import SOLUTION
 from .task import find_homework, homeworks
+from .variants import texts as texts_of
 
 TEST = '''"""One test a stage: run `pytest` in this folder."""
 
@@ -21,7 +22,7 @@ SOLUTION = Path(__file__).with_name("solution.py")
 @pytest.fixture(scope="module")
 def reports():
     """The report on each task, of one grade."""
-    graded = hw.grade_file(SOLUTION, "{name}", feedback="equation")
+    graded = hw.grade_file(SOLUTION, "{name}", feedback="equation", variant={variant})
     return {{report.task: report for report in graded}}
 
 
@@ -34,18 +35,18 @@ def test_stage(reports, task, stage):
 '''
 
 
-def new(name: str, to) -> list[Path]:
-    """Writes the starter folder of a homework; nothing that exists is overwritten.
+def new(name: str, to, variant: int | None = None) -> list[Path]:
+    """Writes the starter folder of a homework, or of its variant; nothing that exists is overwritten.
 
     Returns:  the files written
     Raises:   ValueError for an unknown homework, FileExistsError naming the file that is in the way
     """
     find_homework(name)
-    readme, folder = (HERE / name / "README.md").read_text(encoding="utf8"), Path(to)
+    (readme, stubs), folder = texts_of(name, variant), Path(to)
     texts = {
         "README.md": readme,
-        SOLUTION: starter(name),
-        f"test_{name}.py": TEST.format(name=name),
+        SOLUTION: stubs,
+        f"test_{name}.py": TEST.format(name=name, variant=variant),
     }
     for file in texts:
         if (folder / file).exists():

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..mistakes.table import SPOILS, UNKNOWN
+from . import variants
 from .checks.exam import IMPATIENT_SECONDS, Exam
 from .messages import INPUTS, OUT_OF_TIME, WRONG_BEFORE, Wrong
 from .named import named
@@ -74,6 +75,11 @@ def grade_task(
     report.stages, report.flags = _earned(task, results), _flags(task, student)
     exam = Exam(task, student, draw, "formats")
     report.diagnoses = _diagnoses(exam, evidence, list(told.values()))
+    if task.standard is not None and not report.passed:
+        standard = grade_task(task.standard, student, draw, feedback, seconds)
+        if standard.passed:
+            report.diagnoses = [named("standard-task")]
+            report.flags.append(f"It solves the standard {task.name}.")
     return report
 
 
@@ -186,7 +192,7 @@ def _run(stage, exam, forbidden):
         if forbidden:
             own = set(forbidden) <= set(exam.task.forbidden)
             raise Wrong(f"It uses {', '.join(forbidden)}: {exam.task.forbidden_because}.",
-                        diagnoses=[named(exam.task.forbidden_key)] if own else ())  # fmt: skip
+                        key=exam.task.forbidden_key * own)  # fmt: skip
         # NumPy's warnings would be of wrong numbers; what they lead to is compared.
         with np.errstate(all="ignore"):
             message = stage.run(exam)
@@ -261,15 +267,22 @@ def check(
     seed: int = 0,
     feedback: str = "equation",
     seconds: float = STAGE_SECONDS,
+    variant: int | None = None,
 ) -> Report:
     """Grades a function or an autograd Function of this process: `check("layernorm-backward", my_backward)`.
 
     Args:     name: a task, see tasks(); target: the student's function or class; seed: of the inputs
               feedback: "hint", "equation" or "solution", how much a diagnosis gives away; seconds: for each stage
+              variant: the seed of another task of the same family, for HW1 to HW3
     Returns:  Report, which a notebook shows as a table
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     """
     task = find(name)
+    (task,) = [
+        own
+        for own in variants.variant(task.homework, variant).tasks
+        if own.name == name
+    ]
     if not callable(target):
         got = (
             "None" if target is None else f"{type(target).__name__} {repr(target)[:40]}"
@@ -283,16 +296,21 @@ def check(
 
 
 def grade_file(
-    path, homework: str, draw=None, feedback="solution", seconds=STAGE_SECONDS
+    path,
+    homework: str,
+    draw=None,
+    feedback="solution",
+    seconds=STAGE_SECONDS,
+    variant=None,
 ) -> list[Report]:
     """Grades a solution.py, or the one that a notebook stands for, in a process of its own.
 
-    Args:     path: the file; homework: its name; draw, feedback, seconds: as grade_task
+    Args:     path: the file; homework: its name; draw, feedback, seconds: as grade_task; variant: as check
     Returns:  one Report a task
     Raises:   ValueError for an unknown homework or a notebook without code, FileNotFoundError without a file
     """
-    tasks, path = find_homework(homework).tasks, Path(path)
-    libraries = find_homework(homework).libraries
+    asked, path = variants.variant(homework, variant), Path(path)
+    tasks, libraries = asked.tasks, asked.libraries
     check_seconds(seconds)
     check_feedback(feedback)
     if not path.is_file():

@@ -97,6 +97,7 @@ class Task:
            forbidden_key: of the table, what their use is
            patience: how many times as long as others its stages may take
            reads: how its program is read, where results are wrong
+           standard: of a variant, the task whose solution is public
     """
 
     name: str
@@ -113,6 +114,7 @@ class Task:
     forbidden_key: str = "library-call"
     patience: float = 1.0
     reads: Reads | None = None
+    standard: Task | None = None
 
     @property
     def max_points(self) -> int:

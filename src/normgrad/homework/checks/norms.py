@@ -102,6 +102,10 @@ class NormOracle:
     base: str = "float64"
     trial: type = Trial
 
+    def with_options(self, **options) -> NormOracle:
+        """The oracle of another norm of the family."""
+        return replace(self, spec=self.spec.replace(**options))
+
     def trials(self, rng, draw, kinds=USUAL) -> list[Trial]:
         """One trial of each kind; of the usual kinds also one with a large eps, then one of another shape."""
         trials = [

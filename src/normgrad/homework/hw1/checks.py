@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from configparser import ConfigParser
 from dataclasses import dataclass, replace
 from functools import partial
@@ -80,15 +81,29 @@ class ExpressionOracle:
     """What the tasks with expressions share.
 
     Args:  arguments: names, of arrays where KINDS has none; task: its name in answers.ini
+           times: how often each mean is taken
     """
 
     arguments: tuple[str, ...]
     task: str
+    times: int = 1
+
+    def with_options(self, **options) -> ExpressionOracle:
+        """The oracle of the same task with another number of means."""
+        return replace(self, **options)
+
+    def answers(self, section: str) -> dict[str, str]:
+        """The texts of a section of answers.ini, with so many means."""
+        each = rf"*({self.times})/\1" if self.times != 1 else r"/\1"
+        return {
+            name: re.sub("/([MN])", each, text)
+            for name, text in ANSWERS[section].items()
+        }
 
     @property
     def texts(self) -> dict[str, str]:
         """{result: the right answer as a text}."""
-        return dict(ANSWERS[self.task])
+        return self.answers(self.task)
 
     @property
     def confusions(self) -> list[Confusion]:
@@ -97,7 +112,7 @@ class ExpressionOracle:
         for section in ANSWERS.sections():
             task, _, key = section.partition(": ")
             if task == self.task and key:
-                answers = dict(ANSWERS[section])
+                answers = self.answers(section)
                 words = [answers.pop(name, "") for name in ("equation", "hint")]
                 confusions.append(Confusion(key.partition(" ")[0], answers, *words))
         return confusions
@@ -154,7 +169,7 @@ class ExpressionOracle:
         """{result: (value, bound)}; the student's numbers are exact until they become floats."""
         import sympy
 
-        key, objects = (self.task, repr(trial)), objects_of(self.kinds)
+        key, objects = (self, repr(trial)), objects_of(self.kinds)
         points = [
             {objects[name]: sympy.Integer(n) for name, n in point.items()}
             for point in trial.points()

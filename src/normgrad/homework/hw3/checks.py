@@ -114,13 +114,20 @@ def second_bounds(trial, ddx, ddw, ddb) -> dict:
     ddx, ddw, ddb, dy, weight = (
         np.abs(t) for t in (ddx, ddw, ddb, case.dy, case.weight)
     )
+    weight, count = (
+        weight + abs(trial.spec.weight_offset),
+        trial.spec.count(x_hat.shape[-1]),
+    )
     wdy, direction = dy * weight + _mean(dy * weight), ddx + _mean(ddx)
 
-    def projected(v):
-        return rstd * (v + _mean(v) + x_hat * _mean(x_hat * v))
+    def reduced(v):
+        return v.sum(-1, keepdims=True) / count
 
-    c1, e1 = _mean(x_hat * wdy), _mean(x_hat * direction)
-    bent = c1 * direction + e1 * wdy + x_hat * (_mean(wdy * direction) + 3 * c1 * e1)
+    def projected(v):
+        return rstd * (v + _mean(v) + x_hat * reduced(x_hat * v))
+
+    c1, e1 = reduced(x_hat * wdy), reduced(x_hat * direction)
+    bent = c1 * direction + e1 * wdy + x_hat * (reduced(wdy * direction) + 3 * c1 * e1)
     sizes = {
         "dy": weight * projected(ddx) + ddw * x_hat + ddb,
         "x": projected(ddw * dy) + rstd**2 * bent,
@@ -136,8 +143,7 @@ def without_rows(trial, rows):
     return replace(trial, case=replace(case, x=case.x[:rows], dy=case.dy[:rows]))
 
 
-CONSTANT, NO_SLOPE = (named("constant-to-autograd"),), (named("no-slope"),)
-BY_HAND = (named("second-by-hand"),)
+CONSTANT, NO_SLOPE = "constant-to-autograd", "no-slope"
 COPIED = (
     "Where the rows lie one behind the other it is right: forward makes a copy of other inputs and saves that, and "
     "torch sees no path from them to what is made of it. Save the inputs as they came."
@@ -160,7 +166,7 @@ def gradgradcheck(exam) -> str:
                 "The gradients cannot be differentiated: they are not connected to x, weight and dy. In backward use "
                 "tensors from ctx.saved_tensors and operations that autograd follows, without .detach(), no_grad or "
                 "once_differentiable.",
-                diagnoses=CONSTANT,
+                key=CONSTANT,
             )
         for _, numbers, error, allowed, words in passed_on:
             errors.append((error, allowed))
@@ -168,17 +174,17 @@ def gradgradcheck(exam) -> str:
                 continue
             start, key = f"{INPUTS}{trial.name}. Differentiated again,", CONSTANT
             if trial.case.name in FLAT and not np.isfinite(numbers).all():
-                raise Wrong(f"{start} {words}", diagnoses=NO_SLOPE)
+                raise Wrong(f"{start} {words}", key=NO_SLOPE)
             if layout == "strided":
                 strided = f"{INPUTS}{trial.name}, every second column of a wider array."
                 words = f"{strided} Differentiated again, {words} {COPIED}"
-                raise Wrong(words, diagnoses=CONSTANT)
+                raise Wrong(words, key=CONSTANT)
             paths = _lost(exam, trial, cotangents)
             said = f"torch sees {paths}: something on it is a constant to torch. {_cut(exam, trial)}"
             if facts["by hand"]:
-                start, key = f"{start} by a Function that you wrote,", BY_HAND
+                start, key = f"{start} by a Function that you wrote,", "second-by-hand"
                 said = f"That Function has {paths}: what does its backward take for a constant?"
-            raise Wrong(f"{start} {words} {said}", diagnoses=key)
+            raise Wrong(f"{start} {words} {said}", key=key)
     return f"Second gradients agree: {largest(errors)}"
 
 

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from ..task import find_homework
+from ..variants import variant as variant_of
 
 PACKAGE = Path(__file__).parents[2]
 KINDS = (".py", ".ini", ".json", ".txt", ".md")
@@ -28,7 +28,7 @@ RUN = """#!/usr/bin/env bash
 # Gradescope starts it in /autograder, beside source, submission and results.
 export PYTHONPATH="$PWD/source"
 source/environment/bin/python -m normgrad.homework check submission \\
-  --homework {homework} --results results/results.json {seed}
+  --homework {homework} --results results/results.json {seed}{variant}
 exit 0
 """
 SEED = "seed.txt"
@@ -36,16 +36,22 @@ SEED = "seed.txt"
 NEEDED = ("numpy", "sympy")
 
 
-def autograder(homework: str, to, seed_file="") -> Path:
+def autograder(homework: str, to, seed_file="", variant: int | None = None) -> Path:
     """Writes the zip. Args: homework: its name; seed_file: with the seed of the inputs, "" for the public one
 
-    Raises:  ValueError for an unknown homework
+    Args:    variant: the seed of another task of the same family
+    Raises:  ValueError for an unknown homework, or one without variants
     """
-    needs = " ".join(sorted({*NEEDED, *find_homework(homework).libraries}))
-    seed = f"--seed-file source/{SEED}" if seed_file else ""
+    needs = " ".join(sorted({*NEEDED, *variant_of(homework, variant).libraries}))
+    seed = f"--seed-file source/{SEED} " if seed_file else ""
+    number = "" if variant is None else f"--variant {variant}"
     with ZipFile(to, "w", ZIP_DEFLATED) as archive:
         _script(archive, "setup.sh", SETUP.format(needs=needs))
-        _script(archive, "run_autograder", RUN.format(homework=homework, seed=seed))
+        _script(
+            archive,
+            "run_autograder",
+            RUN.format(homework=homework, seed=seed, variant=number),
+        )
         if seed_file:
             archive.write(seed_file, SEED)
         for path in sorted(PACKAGE.rglob("*")):
