@@ -17,7 +17,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from sympy import Expr, I, Rational, nan, oo, zoo
+from sympy import Expr, I, IndexedBase, Rational, nan, oo, zoo
+from sympy.tensor.indexed import IndexException
 
 from ..prove.typed import OPERATORS
 from ..symbolic.symbols import i, j
@@ -171,7 +172,7 @@ def value_of(
     """What a text stands for: a number, a name, a tensor's entry, or a call or an operation of such.
 
     Args:    argument: its name, for the errors
-             names: {name: its value}; calls: {name: what may be called}
+             names: {name: its value}, of which an IndexedBase has entries; calls: {name: what may be called}
              words: whether quoted texts, flags, None, tuples and named arguments are values, too
     Raises:  ValueError that names what is not allowed, and what is
     """
@@ -183,7 +184,7 @@ def value_of(
         return value
     except RecursionError:
         reason = "it is nested too deeply"
-    except (TypeError, ValueError) as error:
+    except (IndexException, TypeError, ValueError) as error:
         reason = error
     raise ValueError(f"{argument}: got {shortened(text)!r}: {reason}")
 
@@ -209,6 +210,10 @@ class _Reader:
                 return tuple(map(self.value, node.elts))
             case ast.Name(id=name) if name in self.names:
                 return self.names[name]
+            case ast.Subscript(value=ast.Name(id=name), slice=key) if isinstance(
+                self.names.get(name), IndexedBase
+            ):
+                return self.names[name][self.value(key)]
             case ast.Subscript(value=ast.Name(id=name)) if name in self.names:
                 return _entry(self.names[name], ast.unparse(node.slice).strip("()"))
             case ast.UnaryOp(op) if type(op) in OPERATIONS:

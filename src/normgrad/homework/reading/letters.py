@@ -5,22 +5,17 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Mapping
-from operator import add, mul, sub, truediv
 
-from sympy import Add, Expr, Indexed, IndexedBase, Integer, KroneckerDelta, Sum, sqrt
+from sympy import Add, Expr, Indexed, KroneckerDelta, Sum, sqrt
 
 from ...symbolic.normal_form import as_powers, nf
 from ...symbolic.notation import index, tensor
 from ...symbolic.symbols import M, N
-from ...verify.syntax import Walker
-from ...verify.text import power
-from ...verify.values import NotRead
+from ...verify.text import tree_of, value_of
 from ..named import Diagnosis, named
 from .child import in_child
 from .difference import Edit, Finding, differences, of_ratio, unsigned_ratio
 from .terms import Term, terms_of
-
-OPERATIONS = {"Add": add, "Sub": sub, "Mult": mul, "Div": truediv, "Pow": power}
 
 
 def expression(text: str, shapes: Mapping[str, tuple]) -> Expr:
@@ -29,73 +24,17 @@ def expression(text: str, shapes: Mapping[str, tuple]) -> Expr:
     Args:    shapes: {array: its dimensions}; other names are indices and dimensions
     Raises:  ValueError for what is not such an expression
     """
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, RecursionError) as reason:
-        raise ValueError(
-            f"text: got {text[:40]!r}, which is not an expression"
-        ) from reason
-    arrays = {name: tensor(name, *sizes) for name, sizes in shapes.items()}
-    try:
-        return _Reader(_Values()).evaluate(tree, FUNCTIONS | {"M": M, "N": N} | arrays)
-    except RecursionError:
-        got = f"text: got {text[:40]!r}"
-        raise ValueError(f"{got}, which is nested too deeply") from None
-
-
-class _Values:
-    """The operations of expressions; every other one is refused."""
-
-    def __getattr__(self, name):
-        raise NotRead(f"text: got what needs {name}, which is not read")
-
-    def negative(self, value):
-        """-value."""
-        return -value
-
-    def operate(self, operation, left, right):
-        """One of OPERATIONS."""
-        if operation not in OPERATIONS:
-            raise NotRead(f"text: got a {operation}, which is not read")
-        return OPERATIONS[operation](left, right)
-
-    def item(self, array, key):
-        """An entry of an array."""
-        indices = key if isinstance(key, tuple) else (key,)
-        if not isinstance(array, IndexedBase) or len(indices) != len(array.shape):
-            raise NotRead(f"text: got {str(array)[:40]!r} with an index")
-        return array[indices]
-
-
-class _Reader(Walker):
-    """Reads the text of an expression."""
-
-    def value_Compare(self, node, names):
-        """None is read, nor a choice, nor a slice."""
-        raise NotRead(f"text: got {ast.unparse(node)[:40]!r}, which is not read")
-
-    value_IfExp = value_Slice = value_Compare
-
-    def value_Constant(self, node, names):
-        """An integer."""
-        if type(node.value) is not int:
-            raise NotRead(f"text: got {node.value!r}, which is not an integer")
-        return Integer(node.value)
-
-    def value_Name(self, node, names):
-        """A function, an array, a dimension or an index."""
-        return names[node.id] if node.id in names else index(node.id)
-
-    def call(self, target, args, options):
-        """One of FUNCTIONS."""
-        if target not in FUNCTIONS.values() or options:
-            raise NotRead(f"text: got a call of {target}, which is not read")
-        return target(*args)
+    names = {}
+    for node in ast.walk(tree_of("text", text)):
+        if isinstance(node, ast.Name):
+            names[node.id] = index(node.id)
+    names |= {name: tensor(name, *sizes) for name, sizes in shapes.items()}
+    return value_of("text", text, names | {"M": M, "N": N}, FUNCTIONS, words=True)
 
 
 def _sum(body, *limits):
     if any(low != 1 or high not in (M, N) for _, low, high in limits):
-        raise NotRead("text: got a sum that does not run from 1 to M or N")
+        raise ValueError("a sum that does not run from 1 to M or N")
     return Sum(body, *limits)
 
 
