@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from ..mistakes.table import UNKNOWN
 from . import equations
 from .gravity import GRAVITY, deduction
-from .html import html
+from .html import FORMULAS, html
 from .messages import INPUTS
 from .task import Task
 
@@ -288,13 +288,10 @@ def diagnosis_lines(report):
             )
             if "title" in parts:
                 yield from _wrap(parts["hint"], "     ")
-        for name, words in (
-            ("implemented", "yours:"),
-            ("right", "needed:"),
-            ("difference", "differs:"),
-        ):
+        for name, words in FORMULAS:
             if parts.get(name):
-                yield from _wrap(parts[name], "               ", f"     {words:10}")
+                first = f"     {words}:".ljust(15)
+                yield from _wrap(parts[name], "               ", first)
         if "equation" in parts:
             page = f", page {parts['page']} of the book" if parts["page"] else ""
             yield f"     equation: {equations.shown(parts['equation'])}{page}"

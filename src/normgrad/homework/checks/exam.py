@@ -50,9 +50,14 @@ class Exam:
     slips: dict[str, str] = field(default_factory=dict)
 
     @property
+    def oracle(self):
+        """What makes the inputs and knows the right answers."""
+        return self.task.oracle
+
+    @property
     def base(self) -> str:
         """The dtype of the stages that name none."""
-        return self.task.oracle.base
+        return self.oracle.base
 
     def rng(self, *names):
         """The generator of this stage; names: for what, where it is not for the inputs."""
@@ -60,7 +65,7 @@ class Exam:
 
     def trials(self, kinds=USUAL):
         """The oracle's trials of some kinds of inputs."""
-        return self.task.oracle.trials(self.rng(), self.draw, kinds)
+        return self.oracle.trials(self.rng(), self.draw, kinds)
 
     def ask(self, request) -> Outcome:
         """One call of the student's code.
@@ -79,8 +84,8 @@ class Exam:
             self.slips[
                 f"backward returns {left} None too few at the end: it returns something for every input."
             ] = "nones-left-out"
-        if hasattr(self.task.oracle, "admit"):
-            self.task.oracle.admit(request, outcome)
+        if hasattr(self.oracle, "admit"):
+            self.oracle.admit(request, outcome)
         return outcome
 
     def _called(self, request) -> Outcome:
@@ -110,13 +115,11 @@ class Exam:
         Raises:  Wrong
         """
         dtype = dtype or self.base
-        if names == ("y",) and self.task.oracle.op == "gradients":
-            outcome = self.ask(
-                self.task.oracle.request(trial, dtype, layout, op="apply")
-            )
+        if names == ("y",) and self.oracle.op == "gradients":
+            outcome = self.ask(self.oracle.request(trial, dtype, layout, op="apply"))
             return self.named(outcome, trial, dtype, names)
         return self.named(
-            self.ask(self.task.oracle.request(trial, dtype, layout, **options)),
+            self.ask(self.oracle.request(trial, dtype, layout, **options)),
             trial,
             dtype,
         )
@@ -126,7 +129,7 @@ class Exam:
 
         Raises:  Wrong where their number, a type, a shape or a dtype is not what the signature says
         """
-        names, x = names or self.task.oracle.results, trial.case.x
+        names, x = names or self.oracle.results, trial.case.x
         if len(outcome.values) != len(names):
             raise Wrong(_counted(outcome.values, names))
         shapes = [shape_of(name, x) for name in names]
@@ -136,11 +139,9 @@ class Exam:
         return {name: value.numbers.reshape(shape) for name, shape, value in pairs}
 
     def _check(self, name, shape, value, x_shape, dtype):
-        facts, (kind, words) = value.facts, KINDS[self.task.oracle.kind]
+        facts, (kind, words) = value.facts, KINDS[self.oracle.kind]
         if facts.get("kind") != kind:
-            lost = (
-                facts.get("type") == "NoneType" and self.task.oracle.op == "gradients"
-            )
+            lost = facts.get("type") == "NoneType" and self.oracle.op == "gradients"
             raise Wrong(f"{name} is {a(facts.get('type'))}, needs {words} of shape {shape}.{PLACES if lost else ''}",
                         key="gradient-missing" * lost)  # fmt: skip
         got = tuple(facts.get("shape", ()))
@@ -148,7 +149,9 @@ class Exam:
             words = f"{name} has shape {got}, needs {shape} for x of shape {x_shape}."
             if value.numbers.shape != got or _without_ones(got) != _without_ones(shape):
                 key = "wrong-axis" * _other_axis(name, got, x_shape)
-                order = f"The results come in the order {', '.join(self.task.oracle.results)}."
+                order = (
+                    f"The results come in the order {', '.join(self.oracle.results)}."
+                )
                 raise Wrong(f"{words} {order}", key=key)
             self.slips[words] = "axis-of-one"
         statistic = name in ("mean", "var", "rstd") and dtype not in (
@@ -172,7 +175,7 @@ class Exam:
         dtype, errors, evidence, sentence, order = dtype or self.base, [], [], "", ""
         for trial in trials:
             got = self.answers(trial, dtype, layout, names, **options)
-            expected = self.task.oracle.expected(trial, dtype)
+            expected = self.oracle.expected(trial, dtype)
             for name in names:
                 error, bound, words = compare(name, got[name], *expected[name])
                 if words:
@@ -193,7 +196,7 @@ class Exam:
     def is_right(self, trials, dtype=None) -> bool:
         """Whether all results of some trials are right in a dtype."""
         try:
-            self.compare(trials, self.task.oracle.results, dtype)
+            self.compare(trials, self.oracle.results, dtype)
         except Wrong:
             return False
         return True

@@ -12,6 +12,7 @@ import numpy as np
 from ...checks.finite_difference import directional, inner
 from ..messages import INPUTS, OUT_OF_TIME, Wrong, compare, largest, small
 from ..named import named
+from ..task import Stage
 from .norms import DEGENERATE, OFFSET, USUAL
 
 WRITTEN, STRIDES = "input-overwritten", "stride-ignored"
@@ -45,7 +46,7 @@ def inputs_untouched(exam, forward="", eps=0.0) -> str:
     Args:  forward, eps: as between_calls
     """
     trial = exam.trials(("random",))[0]
-    outcome = exam.ask(exam.task.oracle.request(trial, exam.base))
+    outcome = exam.ask(exam.oracle.request(trial, exam.base))
     if outcome.changed:
         names = ", ".join(outcome.changed)
         raise Wrong(
@@ -56,7 +57,7 @@ def inputs_untouched(exam, forward="", eps=0.0) -> str:
     if not all(np.isfinite(numbers).all() for numbers in plain.values()):
         raise Wrong("The results are not finite, so nothing can be said about them.")
     for layout in LAYOUTS:
-        other = exam.ask(exam.task.oracle.request(trial, exam.base, layout))
+        other = exam.ask(exam.oracle.request(trial, exam.base, layout))
         if other.changed:
             raise Wrong(
                 f"It changed its input {', '.join(other.changed)} in place.",
@@ -69,16 +70,22 @@ def inputs_untouched(exam, forward="", eps=0.0) -> str:
             name, words = changed
             words = f"With the matrices as {how}, the same numbers give another {name}. {words}"
             raise Wrong(words, key=key)
-    if exam.task.oracle.op == "call":
+    if exam.oracle.op == "call":
         between_calls(exam, trial, plain)
         if forward:
             between_calls(exam, trial, plain, forward, eps)
     return "Inputs unchanged; strided and transposed inputs give the same, and so does another call."
 
 
+INTERFACE = (
+    Stage("signature and shapes", 1, signature, interface=True),
+    Stage("inputs left alone", 1, inputs_untouched, interface=True),
+)
+
+
 def _changed(exam, outcome, trial, before):
     """(name, how) of the first result that is not what it was in the call before; None where all are."""
-    known = exam.task.oracle.expected(trial, exam.base)
+    known = exam.oracle.expected(trial, exam.base)
     for name, got in exam.named(outcome, trial, exam.base).items():
         # Two right results may differ by twice the bound; one that ignores strides is NaN or far off.
         if words := compare(name, got, before[name], 2 * known[name][1])[2]:
@@ -88,7 +95,7 @@ def _changed(exam, outcome, trial, before):
 
 def same_again(exam, trial, before) -> None:
     """Raises Wrong where the very same call gives something else than before."""
-    request = exam.task.oracle.request(trial, exam.base)
+    request = exam.oracle.request(trial, exam.base)
     # The option makes it another request than that of before: the answer to that is kept.
     outcome = exam.ask(replace(request, options=request.options | {"again": True}))
     if changed := _changed(exam, outcome, trial, before):
@@ -125,7 +132,7 @@ def between_calls(exam, trial, plain, forward="", eps=0.0) -> None:
 
     Args:  forward: the student's function that is called between, with eps; the task's own without a name
     """
-    oracle = exam.task.oracle
+    oracle = exam.oracle
     options = {"source": BETWEEN, "run": "between", "forward": forward, "eps": eps}
     try:
         outcome = exam.ask(
@@ -197,7 +204,7 @@ def degenerate(exam) -> str:
     """Rows without variance, rows of zeros, no rows, one row, one column."""
     try:
         exam.compare(
-            [*exam.trials(DEGENERATE), *_weight_of_0(exam)], exam.task.oracle.results
+            [*exam.trials(DEGENERATE), *_weight_of_0(exam)], exam.oracle.results
         )
     except Wrong as wrong:
         if wrong.evidence:
@@ -214,7 +221,7 @@ def _of_flat_rows(exam, evidence) -> tuple:
     for name, numbers, trial in evidence:
         if not np.isfinite(numbers).all():
             return (named("not-finite"),)
-        value, bound = exam.task.oracle.expected(trial)[name]
+        value, bound = exam.oracle.expected(trial)[name]
         stream = trial.case.dresidual_out if name in ("dx", "dresidual") else None
         wrong = np.abs(numbers - value) > bound
         left = left or (numbers - (0 if stream is None else stream))[wrong].any()
@@ -241,7 +248,7 @@ def quietly_degenerate(exam) -> str:
     """As degenerate, and NumPy has nothing to warn of on a constant row and a row of zeros."""
     said = degenerate(exam)
     (trial,) = exam.trials(DEGENERATE[:1])
-    if words := exam.ask(replace(exam.task.oracle.request(trial), op="warned")).facts[
+    if words := exam.ask(replace(exam.oracle.request(trial), op="warned")).facts[
         "warning"
     ]:
         raise Wrong(f"{INPUTS}{trial.name}. The results are right, but NumPy warned: {words}. Compute nothing there "
@@ -254,7 +261,7 @@ def low_precision(exam, explain=lambda exam, evidence, dtype: []) -> str:
 
     Args:  explain: gives the diagnoses of what is wrong in a narrow dtype alone, where numbers tell more
     """
-    oracle, sentences = exam.task.oracle, []
+    oracle, sentences = exam.oracle, []
     for dtype in oracle.dtypes:
         trials = exam.trials((*USUAL, *OFFSET))
         try:
@@ -282,14 +289,11 @@ def gradcheck(exam) -> str:
     """The gradients against central differences of the forward, along random directions, row by row scaled."""
     rng, errors = exam.rng("directions"), []
     for trial in exam.trials():
-        names, inputs, loss = exam.task.oracle.loss(trial)
-        if exam.task.oracle.op == "gradients":
+        names, inputs, loss = exam.oracle.loss(trial)
+        if exam.oracle.op == "gradients":
             loss = _own_loss(exam, trial, names, loss)
         got = exam.answers(trial)
-        if (
-            "y" in got
-            and compare("y", got["y"], *exam.task.oracle.expected(trial)["y"])[2]
-        ):
+        if "y" in got and compare("y", got["y"], *exam.oracle.expected(trial)["y"])[2]:
             raise Wrong(
                 f"{INPUTS}{trial.name}. The slopes are those of your own y, which is wrong. Put y right first."
             )

@@ -92,13 +92,11 @@ class ExpressionOracle:
         """The oracle of the same task with another number of means."""
         return replace(self, **options)
 
-    def answers(self, section: str) -> dict[str, str]:
+    def answers(self, name: str) -> dict[str, str]:
         """The texts of a section of answers.ini, with so many means."""
-        each = rf"*({self.times})/\1" if self.times != 1 else r"/\1"
-        return {
-            name: re.sub("/([MN])", each, text)
-            for name, text in ANSWERS[section].items()
-        }
+        means = rf"*({self.times})/\1"
+        section = ANSWERS[name].items()
+        return {result: re.sub("/([MN])", means, text) for result, text in section}
 
     @property
     def texts(self) -> dict[str, str]:
@@ -198,7 +196,7 @@ def _named(key, text, needs) -> tuple:
 
 def _forms(exam, trial):
     """(outcome, forms) of a call whose answers are as many expressions as the signature says."""
-    outcome, names = exam.ask(exam.task.oracle.request(trial)), exam.task.oracle.results
+    outcome, names = exam.ask(exam.oracle.request(trial)), exam.oracle.results
     forms = outcome.facts.get("forms", [])
     if len(forms) != len(names):
         raise Wrong(
@@ -253,7 +251,7 @@ def returns_expressions(exam) -> str:
 
 def indices_match(exam) -> str:
     """No letter is free that is not an argument, and none is left out that the answer depends on."""
-    oracle, trial = exam.task.oracle, exam.trials()[0]
+    oracle, trial = exam.oracle, exam.trials()[0]
     _, forms = _forms(exam, trial)
     for name, form in forms.items():
         if extra := sorted(set(form["free"]) - set(oracle.arguments)):
@@ -293,13 +291,13 @@ def _read(exam, forms, name):
     """What the text of an answer shows; [] where a letter in it is no argument."""
     from ..reading.letters import read
 
-    arguments = list(exam.task.oracle.arguments)
+    arguments = list(exam.oracle.arguments)
     if any(set(form["free"]) - set(arguments) for form in forms.values()):
         return []
     parameters = exam.student.look(exam.task.entry)["parameters"]
     exchanged = parameters != arguments and sorted(parameters) == sorted(arguments)
     texts = {key: form["text"] for key, form in forms.items()}
-    diagnoses = read(name, texts, exam.task.oracle, exchanged)
+    diagnoses = read(name, texts, exam.oracle, exchanged)
     for diagnosis in diagnoses:
         diagnosis.equation = diagnosis.equation or _label(exam.task, name)
     return diagnoses
@@ -327,7 +325,7 @@ def worth(*names):
 
 
 def _worth(exam, names) -> str:
-    oracle, trials = exam.task.oracle, exam.trials()
+    oracle, trials = exam.oracle, exam.trials()
     asked = [_forms(exam, trial) for trial in trials]
     got = [
         dict(zip(oracle.results, (v.numbers for v in outcome.values), strict=True))

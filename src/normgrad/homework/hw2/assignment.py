@@ -3,10 +3,10 @@
 from ...spec import RMS_NORM
 from ..checks.norms import NormOracle
 from ..checks.values import (
+    INTERFACE,
     degenerate,
     from_arguments,
     gradcheck,
-    inputs_untouched,
     low_precision,
     quietly_degenerate,
     signature,
@@ -22,8 +22,7 @@ FORWARD = task(
     "rmsnorm-forward",
     oracle=NormOracle(SPEC, ("weight",), ("x", "weight", "eps"), ("y", "rstd")),
     stages=(
-        Stage("signature and shapes", 1, signature, interface=True),
-        Stage("inputs left alone", 1, inputs_untouched, interface=True),
+        *INTERFACE,
         Stage("rstd", 1, value("rstd")),
         Stage("y", 3, value("y")),
         Stage("degenerate rows", 1, quietly_degenerate, follows=True),

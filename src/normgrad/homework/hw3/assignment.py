@@ -3,11 +3,10 @@
 from ...spec import LAYER_NORM
 from ..checks.norms import NormOracle
 from ..checks.values import (
+    INTERFACE,
     degenerate,
     gradcheck,
-    inputs_untouched,
     low_precision,
-    signature,
     value,
 )
 from ..reading.tasks import LN, Reads
@@ -23,8 +22,7 @@ BACKWARD = task(
         LAYER_NORM, AFFINE, ("dy", "x", "weight", "mean", "rstd"), ("dx", "dw", "db")
     ),
     stages=(
-        Stage("signature and shapes", 1, signature, interface=True),
-        Stage("inputs left alone", 1, inputs_untouched, interface=True),
+        *INTERFACE,
         Stage("db", 1, value("db")),
         Stage("dw", 1, value("dw"), derived=True),
         Stage("dx, row by row", 3, value("dx"), derived=True),
@@ -41,8 +39,7 @@ FUNCTION = task(
         LAYER_NORM, AFFINE, ("x", "weight", "bias", "eps"), ("y", "dx", "dw", "db")
     ),
     stages=(
-        Stage("signature and shapes", 1, signature, interface=True),
-        Stage("inputs left alone", 1, inputs_untouched, interface=True),
+        *INTERFACE,
         Stage("forward", 2, value("y")),
         Stage("db, dw", 2, value("db", "dw"), derived=True),
         Stage("dx, row by row", 3, value("dx"), derived=True),

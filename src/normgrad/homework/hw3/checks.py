@@ -23,6 +23,7 @@ class FunctionOracle(NormOracle):
     op: str = "gradients"
     kind: str = "torch"
     dtypes: tuple[str, ...] = ("float32", "bfloat16")
+    cotangents: tuple[str, ...] = ("dy",)
 
     def request(
         self,
@@ -33,30 +34,25 @@ class FunctionOracle(NormOracle):
         only=(),
         **options,
     ) -> Request:
-        """The call that a trial leads to; the cotangent dy comes after the Function's own arguments.
+        """The call that a trial leads to; the cotangents come after the Function's own arguments.
 
         Args:  only: the arguments that require a gradient, where not all of them do
         """
         trial = trial.rounded(dtype)
         arguments = [replace(g, grad=g.kind != "scalar" and (not only or g.name in only))
                  for g in self.given(trial, dtype, layout)]  # fmt: skip
-        arguments.append(
-            Given(
-                "dy",
-                trial.case.dy,
-                dtype,
-                self.kind,
-                grad="second" in options,
-                layout=layout,
-            )
-        )
-        extra = [
-            Given(name, value, dtype, self.kind)
-            for name, value in options.pop("extra", {}).items()
-        ]
-        differentiable = [g.name for g in arguments if g.grad and g.name != "dy"]
-        options |= {"inputs": self.arguments, "differentiable": differentiable}
-        return Request(op, (*arguments, *extra), options)
+        options |= {
+            "inputs": self.arguments,
+            "differentiable": [g.name for g in arguments if g.grad],
+            "cotangents": self.cotangents,
+            "outputs": self.results[: len(self.cotangents)],
+        }
+        for name in self.cotangents:
+            sent, grad = getattr(trial.case, name), name == "dy" and "second" in options
+            arguments.append(Given(name, sent, dtype, self.kind, grad, layout))
+        for name, value in options.pop("extra", {}).items():
+            arguments.append(Given(name, value, dtype, self.kind))
+        return Request(op, tuple(arguments), options)
 
 
 def directional_cotangents(rng, trial: Trial) -> dict:
@@ -190,7 +186,7 @@ def gradgradcheck(exam) -> str:
 
 def _first_are_right(exam, trial, layout) -> None:
     """Raises Wrong where a first gradient is wrong."""
-    expected = exam.task.oracle.expected(trial)
+    expected = exam.oracle.expected(trial)
     for where in {"contiguous", layout}:
         got = exam.answers(trial, layout=where)
         if any(compare(name, got[name], *expected[name])[2] for name in FIRST):
@@ -200,9 +196,7 @@ def _first_are_right(exam, trial, layout) -> None:
 def _passed_on(exam, trial, cotangents, layout="contiguous"):
     """(facts, rows) of what the gradients send to each input: its name, the numbers, and what compare says of them."""
     twice = {"cotangents": list(cotangents), "inputs": list(TWICE)}
-    request = exam.task.oracle.request(
-        trial, layout=layout, second=twice, extra=cotangents
-    )
+    request = exam.oracle.request(trial, layout=layout, second=twice, extra=cotangents)
     outcome, rows = exam.ask(request), []
     sent = [value.numbers for value in outcome.values]
     for numbers, (name, (value, bound)) in zip(
@@ -230,7 +224,7 @@ def _lost(exam, trial, cotangents) -> str:
 
 def _cut(exam, trial) -> str:
     """What may have cut a path off."""
-    kept = exam.ask(exam.task.oracle.request(trial, op="saved")).facts["saved"]
+    kept = exam.ask(exam.oracle.request(trial, op="saved")).facts["saved"]
     shapes = [str(tuple(tensor["shape"])) for tensor in kept if not tensor["name"]]
     cut = "Look in backward for .detach(), .data, .item(), no_grad and new tensors."
     if not shapes:
@@ -273,7 +267,7 @@ def _saved(exam):
     trial = exam.trials(("random",))[0]
     rows, columns = trial.case.x.shape
     for dtype, (number, parameter, statistic) in BYTES.items():
-        kept = exam.ask(exam.task.oracle.request(trial, dtype, op="saved")).facts.get(
+        kept = exam.ask(exam.oracle.request(trial, dtype, op="saved")).facts.get(
             "saved", []
         )
         storages = {tensor["storage"]: tensor for tensor in kept}
@@ -304,9 +298,9 @@ def _two_layers(exam):
     weight = exam.rng().standard_normal(trial.case.weight.shape)
     alone = exam.answers(trial)
     outcome = exam.ask(
-        exam.task.oracle.request(trial, op="two_layers", extra={"other": weight})
+        exam.oracle.request(trial, op="two_layers", extra={"other": weight})
     )
-    expected, again = exam.task.oracle.expected(trial), exam.answers(trial)
+    expected, again = exam.oracle.expected(trial), exam.answers(trial)
     for name, numbers in exam.named(outcome, trial, "float64").items():
         if compare(name, again[name], alone[name], 2 * expected[name][1])[2]:
             return  # another answer without a second layer, too
@@ -319,12 +313,12 @@ def _two_layers(exam):
 def _each_alone(exam):
     """(key, complaint) where an input gets another gradient, or none, when it is the only one that asks for one."""
     trial = exam.trials(USUAL)[0]
-    together, expected = exam.answers(trial), exam.task.oracle.expected(trial)
-    inputs = [name for name in exam.task.oracle.arguments if name in GRADIENTS]
+    together, expected = exam.answers(trial), exam.oracle.expected(trial)
+    inputs = [name for name in exam.oracle.arguments if name in GRADIENTS]
     for name in inputs:
         gradient, outcome = (
             GRADIENTS[name],
-            exam.ask(exam.task.oracle.request(trial, only=(name,))),
+            exam.ask(exam.oracle.request(trial, only=(name,))),
         )
         got = outcome.values[-1]
         if got.numbers.shape != together[gradient].shape:

@@ -134,7 +134,7 @@ def _with_reading(exam, wrong) -> Wrong:
 def sizes(exam) -> str:
     """M not a multiple of the programs, N not a power of two, inputs that are rows of a wider matrix."""
     trials = [trial for m, n in SIZES for trial in _of_size(exam, m, n)]
-    names = exam.task.oracle.results
+    names = exam.oracle.results
     try:
         exam.compare(trials, names, apart=True)
     except Wrong as wrong:
@@ -164,7 +164,7 @@ def _usually_right(exam) -> bool:
 
 def _of_size(exam, rows, columns):
     sized = SimpleNamespace(rows=rows, columns=columns)
-    return exam.task.oracle.trials(exam.rng(), sized, ("random",))
+    return exam.oracle.trials(exam.rng(), sized, ("random",))
 
 
 def launches(most):
@@ -173,7 +173,7 @@ def launches(most):
     def stage(exam) -> str:
         for rows, columns in SIZES:
             (trial,) = _of_size(exam, rows, columns)
-            outcome = exam.ask(exam.task.oracle.request(trial, apart=True))
+            outcome = exam.ask(exam.oracle.request(trial, apart=True))
             exam.named(outcome, trial, exam.base)
             for words, key in problems(outcome.facts, most):
                 shape = f"For x of shape ({rows}, {columns})"
@@ -197,7 +197,7 @@ def launches(most):
 
 def _past_the_mask(exam) -> None:
     """Raises Wrong where results are right only because the interpreter loads 0 past a mask without `other`."""
-    trials, names = _of_size(exam, *SIZES[0]), exam.task.oracle.results
+    trials, names = _of_size(exam, *SIZES[0]), exam.oracle.results
     try:
         exam.compare(trials, names, apart=True)
     except Wrong:  # another stage says why
@@ -250,7 +250,7 @@ def narrow(exam) -> str:
     except Wrong as wrong:
         if not wrong.diagnoses or _named_so(wrong, "digits-lost"):
             raise _with_reading(exam, wrong) from None
-        if "y" not in exam.task.oracle.results or _named_so(wrong, UNROUNDED):
+        if "y" not in exam.oracle.results or _named_so(wrong, UNROUNDED):
             raise
         # Two mistakes look like that, and numbers do not tell which.
         words = "Or the sum is normalized as it was before it was rounded."
@@ -269,7 +269,7 @@ def _of_the_unrounded(exam, evidence, dtype) -> list:
     for output, numbers, trial in evidence:
         unrounded = replace(trial.rounded(dtype), dtype="float64").forward()
         value = getattr(unrounded, output, None)
-        bound = exam.task.oracle.expected(trial, dtype)[output][1]
+        bound = exam.oracle.expected(trial, dtype)[output][1]
         if value is not None and (np.abs(numbers - value) <= bound).all():
             return [named(UNROUNDED)]
     return []

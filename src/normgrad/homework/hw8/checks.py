@@ -19,7 +19,6 @@ from ..sandbox.student import Given, Request
 from ..task import Draw
 from .text import text
 
-COTANGENTS = ("dy", "dresidual_out")
 BYTES = 8  # of one float64
 # Many rows, so that what does not grow with them is small beside what does.
 ROWS, COLUMNS = 128, 48
@@ -33,28 +32,7 @@ class LayerOracle(FunctionOracle, StreamOracle):
     dtypes: tuple[str, ...] = ("float32",)
     trial: type = StreamTrial
     read_as: tuple[str, str] = ("layer_kernels", "contiguous")
-
-    def request(
-        self, trial, dtype="float64", layout="contiguous", op="gradients", **options
-    ) -> Request:
-        """The call that a trial leads to; the cotangents come after the Function's own arguments."""
-        extra = [
-            Given(name, value, dtype, self.kind)
-            for name, value in options.pop("extra", {}).items()
-        ]
-        asked = super().request(trial, dtype, layout, op, **options)
-        stream = Given(
-            "dresidual_out",
-            trial.rounded(dtype).case.dresidual_out,
-            dtype,
-            self.kind,
-            layout=layout,
-        )
-        return Request(
-            op,
-            (*asked.arguments, stream, *extra),
-            asked.options | {"cotangents": COTANGENTS, "outputs": self.results[:2]},
-        )
+    cotangents: tuple[str, ...] = ("dy", "dresidual_out")
 
     def admit(self, request, outcome) -> None:
         """Raises Wrong where kernels are asked for and none wrote a result, or one left its tensors."""
@@ -78,7 +56,7 @@ def bytes_within(most):
     """A stage that counts what the kernels load and store. Args: most: how many times the floor is allowed"""
 
     def stage(exam) -> str:
-        oracle = exam.task.oracle
+        oracle = exam.oracle
         trial = oracle.large(exam.rng())
         outcome = exam.ask(oracle.request(trial, op="layer_kernels", apart=True))
         got, expected = exam.named(outcome, trial, exam.base), oracle.expected(trial)

@@ -30,14 +30,14 @@ NORM = {"center": True, "bias": True, "residual": True, "dresidual_out": True}
 
 def readings(exam, trial) -> list[Diagnosis]:
     """What is wrong with the results of a launcher's kernels, or cannot be read. Args: trial: of SHAPE"""
-    op, layout = exam.task.oracle.read_as
-    request = replace(exam.task.oracle.request(trial, layout=layout), op=op)
+    op, layout = exam.oracle.read_as
+    request = replace(exam.oracle.request(trial, layout=layout), op=op)
     outcome = exam.student.call(exam.task.entry, request)
     shown = []
     for launch in outcome.facts.get("launches", ()):
         arguments = launch["arguments"].values()
         if any("input" in argument for argument in arguments):
-            results, eps = exam.task.oracle.results, trial.spec.eps
+            results, eps = exam.oracle.results, trial.spec.eps
             shown += in_child(partial(_of_launch, launch, results, eps))
     return shown
 

@@ -29,7 +29,7 @@ def told_apart(exam, evidence) -> list:
 
     Args:  evidence: (output, numbers, trial) of each result that is wrong
     """
-    if not hasattr(exam.task.oracle, "op"):  # there is no shape of x
+    if not hasattr(exam.oracle, "op"):  # there is no shape of x
         return []
     for told in (_handed_on, _digits, _sizes, _rows):
         if diagnoses := told(exam, evidence):
@@ -40,7 +40,7 @@ def told_apart(exam, evidence) -> list:
 def _handed_on(exam, evidence):
     """Whether a wrong result is an input, which is no coincidence for random numbers."""
     for output, numbers, trial in evidence:
-        for argument in exam.task.oracle.request(trial).arguments:
+        for argument in exam.oracle.request(trial).arguments:
             value = np.asarray(argument.value)
             if value.size > 1 and np.array_equal(value, numbers):
                 title = f"{output} is {argument.name}, as it came in"
@@ -52,7 +52,7 @@ def _digits(exam, evidence):
     """Whether all results have the digits of float32, and some have not those that are asked for."""
     if exam.base == NARROW:
         return []
-    oracle, trials = exam.task.oracle, {id(trial): trial for *_, trial in evidence}
+    oracle, trials = exam.oracle, {id(trial): trial for *_, trial in evidence}
     outputs, wrong = {output for output, *_ in evidence}, False
     for trial in trials.values():
         try:
@@ -96,7 +96,7 @@ def _of_shape(exam, shape):
     """Some ordinary rows of a shape."""
     draw = replace(exam.draw, rows=shape[0], columns=shape[1])
     rngs = [exam.rng("sizes", str(k)) for k in range(DRAWS)]
-    return [exam.task.oracle.trials(rng, draw)[0] for rng in rngs]
+    return [exam.oracle.trials(rng, draw)[0] for rng in rngs]
 
 
 def _rows(exam, evidence):

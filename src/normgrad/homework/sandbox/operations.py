@@ -151,11 +151,11 @@ def _padded(target, facts):
 
 
 def _sent(outputs, arguments, options):
-    """(outputs of a Function that have a cotangent, their cotangents): y with dy where the options name no others.
+    """(outputs of a Function that have a cotangent, their cotangents).
 
     Raises:  TypeError where there are too few outputs
     """
-    names = options.get("cotangents", ("dy",))
+    names = options["cotangents"]
     if len(outputs) < len(names):
         count = f"{len(outputs)} result{'s' * (len(outputs) != 1)}"
         raise TypeError(f"forward returned {count}, needs {len(names)}")
