@@ -64,8 +64,8 @@ def test_no_variant_is_the_standard_task(homework):
 
 DEFINED = {
     ("hw1", 3): ("(delta_kr + 2/N)", "y_j = -2 x_j mean", "w_k x_k + 2 mean(w x)", "(x_ij + 2 mean_i)"),
-    ("hw2", 5): ("s = sqrt(mean(x**2))", "rstd = 1 / (s + eps)", "y = (weight + 2) * x * rstd\n"),
-    ("hw3", 0): ("q = x - mean(x)", "s = sqrt(sum(q**2))", "y = (weight + 2) * q * rstd + bias\n"),
+    ("hw2", 5): ("s = sqrt(mean(x**2))", "rstd = 1 / (s + eps)", "y = (2 + weight) * x * rstd\n"),
+    ("hw3", 0): ("q = x - mean(x)", "s = sqrt(sum(q**2))", "y = (2 + weight) * q * rstd + bias\n"),
 }  # fmt: skip
 
 

@@ -36,6 +36,9 @@ WORDS = {
 }
 STATEMENT = """Variant {seed} of {homework}: {what}
 Equations that are named below are those of the standard task: derive yours. A solution of that task is wrong here."""
+DEFINITION = """    s = sqrt({spec.reduce}({row}**2))
+    rstd = 1 / {root}
+    y = ({spec.weight_offset:g} + weight) * {row} * rstd"""
 OF_MEANS = (
     "the tasks of the page, with each mean taken {times} times, as the stubs have it."
 )
@@ -84,7 +87,7 @@ def texts(name: str, seed: int | None = None) -> tuple[str, str]:
     what = OF_MEANS.format(times=times)
     if name != "hw1":
         lines = definition(homework.tasks[0].oracle.spec)
-        what = "\n".join(["of each row of x,", "", *lines, ""])
+        what = f"of each row of x,\n\n{lines}\n"
     words = STATEMENT.format(seed=seed, homework=name, what=what)
     values = {"seed": seed, "times": times, "count": abs(times)}
     values["sign"] = "+" if times < 0 else "-"
@@ -97,16 +100,9 @@ def texts(name: str, seed: int | None = None) -> tuple[str, str]:
     )
 
 
-def definition(spec: NormSpec) -> list[str]:
+def definition(spec: NormSpec) -> str:
     """A norm in NumPy's words, a line a name; one that centres has a bias."""
-    row, bias, lines = "x", "", []
-    if spec.center:
-        row, bias, lines = "q", " + bias", ["q = x - mean(x)"]
     root = {"inside": "sqrt(s**2 + eps)", "outside": "(s + eps)"}[spec.placement]
-    sign = "+" if spec.weight_offset > 0 else "-"
-    lines += [
-        f"s = sqrt({spec.reduce}({row}**2))",
-        f"rstd = 1 / {root}",
-        f"y = (weight {sign} {abs(spec.weight_offset):g}) * {row} * rstd{bias}",
-    ]
-    return [f"    {line}" for line in lines]
+    row = "q" if spec.center else "x"
+    text = DEFINITION.format(spec=spec, row=row, root=root)
+    return f"    q = x - mean(x)\n{text} + bias" if spec.center else text

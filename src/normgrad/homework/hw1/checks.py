@@ -43,11 +43,6 @@ class Sheet:
     lengths: dict
     indices: dict
 
-    @property
-    def name(self) -> str:
-        """The lengths in words."""
-        return ", ".join(f"{name} = {value}" for name, value in self.lengths.items())
-
     def points(self) -> list[dict]:
         """Every combination of the indices, with the lengths."""
         grid = product(*(range(1, length + 1) for length in self.indices.values()))
