@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from zipfile import ZipFile
 
 import pytest
 from homework_family import SOLVED
@@ -107,3 +108,11 @@ def test_what_has_no_variant_is_refused(capsys):
     assert "needs one of hw1, hw2, hw3" in capsys.readouterr().err
     with pytest.raises(ValueError, match="needs an integer"):
         hw.check("rmsnorm-forward", abs, variant=-1)
+
+
+def test_an_autograder_grades_the_variant(tmp_path):
+    to = tmp_path / "autograder.zip"
+    assert main(["gradescope", "hw2", "--to", str(to), "--variant", "5"]) == 0
+    with ZipFile(to) as archive:
+        script = archive.read("run_autograder").decode()
+    assert "--homework hw2 --results results/results.json --variant 5\n" in script
