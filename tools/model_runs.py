@@ -187,6 +187,11 @@ class Device:
         return lambda call, **options: call() or [1.0, 1.0, 1.0]
 
 
+def allocated(size, strides, dtype):
+    """A tensor of torch's compiler, whose entries follow each other."""
+    return torch.empty(size, dtype=dtype)
+
+
 def prepare(is_compiled):
     """Stand-ins for a GPU's properties, and one configuration of autotune's."""
     import triton
@@ -197,6 +202,10 @@ def prepare(is_compiled):
     torch.cuda.current_device = lambda: 0
     torch.cuda.is_available = lambda: True
     torch.cuda.get_device_capability = lambda *device: (9, 0)
+    torch.cuda._DeviceGuard = torch.cuda.device
+    # what torch's compiler calls, which a torch for CPUs has not
+    torch._C._cuda_getCurrentRawStream = lambda device: 0
+    torch._C._dynamo.guards._empty_strided_cuda = allocated
     properties = SimpleNamespace(multi_processor_count=2)
     torch.cuda.get_device_properties = lambda *device: properties
     if is_compiled:

@@ -76,6 +76,7 @@ SPEED = {
 }
 RANGES = ("builtins.range", "triton.language.range", "triton.language.static_range")
 LONGEST = 64
+MOST_UNREAD = 8
 VALUES = Index | Number | Mask | Pointer
 # calls whose value Triton knows where it knows their arguments
 FIXED = ("constexpr", "cdiv", "min", "max", "len", "isinstance", "next_power_of_2")
@@ -591,10 +592,11 @@ class Kernel(Walker):
         try:
             yield
         except NotRead as reason:
-            if type(reason) is not NotRead:
+            unread = self.tiles.memory.unread
+            if type(reason) is not NotRead or len(unread) > MOST_UNREAD:
                 raise
             reason.line = reason.line or node.lineno
-            self.tiles.memory.unread.append(reason)
+            unread.append(reason)
             for name in assigned([node]):
                 self.fixed.discard(name)
                 local[name] = Unbound(str(reason))
