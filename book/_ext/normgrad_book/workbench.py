@@ -189,7 +189,11 @@ def source_files(name) -> list[Path]:
     names, modules = ARCHIVES[name]
     found = [source / name for name in names]
     inside = [path for folder in found for path in sorted(folder.rglob("*.py"))]
-    return [*[path for path in found if path.is_file()], *inside, *[SOURCE / one for one in modules]]
+    return [
+        *[path for path in found if path.is_file()],
+        *inside,
+        *[SOURCE / one for one in modules],
+    ]
 
 
 def normgrad_files(archive, home, target):
