@@ -1,9 +1,9 @@
 """A variance as a difference of nearly equal numbers is named in the first line of a function's proof, and no other."""
 
 import pytest
-from launchers import ROWS
+from launchers import FUNCTION, ROWS
 
-from normgrad.verify import norm, verify
+from normgrad.verify import log_softmax, norm, verify
 
 NUMPY = """import numpy as np
 
@@ -40,6 +40,7 @@ def first_line(text):
         "np.mean(np.square(x), -1, keepdims=True) - np.square(mean)",
         "((x * x).sum(-1, keepdims=True) - x.sum(-1, keepdims=True) * mean) / x.shape[1]",
         "np.mean((x - 3) ** 2, -1, keepdims=True) - np.mean(x - 3, -1, keepdims=True) ** 2",
+        "np.subtract(np.mean(x * x, -1, keepdims=True), np.square(mean))",
     ],
 )
 def test_a_variance_in_one_pass_is_named(variance):
@@ -115,3 +116,41 @@ def rms_norm(x, weight, eps):
 """
     line = str(verify(function, norm(), outputs=("y",))).split("\n")[0]
     assert "with sums rounded to bfloat16 (line 4)" in line
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "F.layer_norm(x.half(), (x.shape[-1],), weight.half(), bias.half(), eps)",
+        "F.layer_norm(x, (x.shape[-1],), weight, bias, eps).half()",
+        "((x - m).half() ** 2).mean(-1, keepdim=True, dtype=torch.float32)"
+        ".add(eps).rsqrt() * (x - m) * weight + bias",
+    ],
+)
+def test_what_torch_adds_up_in_float32_is_not_said_to_be_in_16_bits(body):
+    function = f"""import torch
+import torch.nn.functional as F
+
+def layer_norm(x, weight, bias, eps):
+    m = x.mean(-1, keepdim=True)
+    return {body}
+"""
+    assert "float16" not in first_line(function)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_a_statistic_is_as_wide_as_its_tensor(dtype):
+    text = FUNCTION.replace("(M,), dtype=torch.float32", f"(M,), dtype=torch.{dtype}")
+    line = str(verify(text, norm())).split("\n")[0]
+    words = f"with a row's statistic in {dtype} "
+    assert line.startswith("proved") and (words in line) == (dtype != "float32")
+
+
+def test_a_maximum_that_is_subtracted_lets_nothing_overflow():
+    function = """import numpy as np
+
+def log_softmax(x):
+    z = x - x.max(-1, keepdims=True)
+    return z - np.log(np.exp(z).sum(-1, keepdims=True))
+"""
+    assert "overflows" not in str(verify(function, log_softmax(), outputs=("y",)))

@@ -8,7 +8,7 @@ import pytest
 from launchers import BASES, DEFINITIONS, NORM, TOLD, imported, launcher, sizes_of
 from tables import FOLDER, claims
 
-from normgrad.verify import N, norm, verify
+from normgrad.verify import N, cross_entropy, norm, verify
 from normgrad.verify.tables.libraries import HOST
 from normgrad.verify.tables.torch import HOST_METHODS
 from normgrad.verify.tables.triton import TRITON
@@ -20,7 +20,7 @@ LINES = list(claims("verify_launchers.txt"))
 # what a run on the CPU may answer by an access outside of the tensors' memory; what the interpreter does not refuse
 OUTSIDE = (
     "past the end|apart, and they lie|has no argument|makes a constant|num_warps="
-    "|float that is compiled in|as Triton takes|NameError: unmade"
+    "|float that is compiled in|as Triton takes|NameError: unmade|while it compiles"
 )
 
 
@@ -165,6 +165,46 @@ def test_a_layer_is_handed_its_weight(made, used, kind):
     text = text.replace("Parameter(torch.ones(dim))", made)
     text = text.replace("x, self.weight", f"x, self.{used}")
     assert verify(text, NORM, outputs=("y",)).kind == kind
+
+
+CROSS_ENTROPY = """import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(X, T, L, stride, n, B: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, B)
+    target = tl.load(T + row)
+    x = tl.load(X + row * stride + cols, mask=cols < n, other=-float("inf"))
+    m = tl.max(x, axis=0)
+    lse = m + tl.log(tl.sum(tl.exp(x - m), axis=0))
+    tl.store(L + row, lse - tl.load(X + row * stride + target))
+
+def loss_of(x, target):
+    target = TARGET
+    M, N = x.shape
+    loss = torch.empty(M, dtype=torch.float32, device=x.device)
+    kernel[(M,)](x, target, loss, x.stride(0), N, B=triton.next_power_of_2(N))
+    return loss
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "kind"),
+    [
+        ("target", PROVED),
+        ("target.contiguous().view(-1)", PROVED),
+        ("target.float()", NOT_READ),
+        ("target.to(x.dtype)", NOT_READ),
+        ("target * 1.0", NOT_READ),
+        ("torch.where(target == 0, target, target)", NOT_READ),
+    ],
+)
+def test_a_target_is_an_index(target, kind):
+    """An address plus a float, which `target.float()` makes, does not compile."""
+    text = CROSS_ENTROPY.replace("TARGET", target)
+    assert verify(text, cross_entropy()).kind == kind
 
 
 DISPATCHED = BASES["ROWS"].replace(

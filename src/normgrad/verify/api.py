@@ -197,6 +197,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
                 conditions,
                 definitions,
                 tiles.rests_on,
+                maxima,
             )
     except OutOfPatience as reason:
         verdict = refused(reason)

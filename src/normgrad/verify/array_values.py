@@ -29,7 +29,6 @@ from .arrays import (
     plain,
     state,
 )
-from .digits import is_variance
 from .genuine import check_tensor
 from .launch import JitKernel, Launched
 from .over_rows import Turn
@@ -194,12 +193,7 @@ class Values:
                 raise NotRead("arithmetic with the number of a row")
             if not (is_number(value) or isinstance(value, Array)):
                 raise NotRead(f"{operation} of {type(value).__name__}")
-        value = arithmetic(operation, left, right)
-        if isinstance(left, Array) and isinstance(right, Array):
-            wider = value.dtype == "float64" != state().dtype
-            if not wider and is_variance(operation, left.e, right.e):
-                state().cancelling.append(state().line)
-        return value
+        return arithmetic(operation, left, right)
 
     def compare(self, operation, left, right):
         """A comparison."""

@@ -19,7 +19,7 @@ from operator import add, mul, sub
 from typing import Any
 
 import sympy
-from sympy import Dummy, Expr, Heaviside, Integer, Rational, S, evaluate
+from sympy import Dummy, Expr, Heaviside, Integer, Rational, S, Sum, evaluate
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import index
@@ -27,7 +27,8 @@ from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N
 from .binding import PIDS
 from .binding import PROGRAMS as PROGRAM_COUNTS
-from .definitions import LETTERS
+from .definitions import LETTERS, TENSORS
+from .digits import is_variance
 from .maxima import Maximum, head_of
 from .over_rows import Turn, summed
 from .places import FLOOR
@@ -377,6 +378,7 @@ class Array:
         elif add and not memory.written:
             raise NotRead("a sum that was not set to 0 first")
         self._check_share(own, over)
+        self._note_digits(e, over)
         back = {here: there for there, here in self._letters().items()}
         e = summed(e, {turn.letter: turn.size for turn in over}).xreplace(back)
         memory.e = check_bits(memory.e + e if add else e)
@@ -385,6 +387,20 @@ class Array:
         memory.zero_before = ""
         state().writes += 1
         self._note(memory.written_in)
+
+    def _note_digits(self, e, over):
+        """Notes what is kept below float32: a sum that turns of a loop add to, and a number of each row.
+
+        For `dw = torch.zeros(N, dtype=torch.float16)` and `dw += dy[i] * x_hat[i]` over the rows, which stops at 2048
+        where 5000 is right. It leaves out a result that is added up in float32 and stored in 16 bits.
+        """
+        dtype = self.memory.dtype
+        if dtype not in HALVES:
+            return
+        if over:
+            state().narrow.append((f"sums in {dtype}", state().line))
+        elif N not in self.memory.shape and e.has(Sum):
+            state().narrow.append((f"a row's statistic in {dtype}", state().line))
 
     def _check_share(self, own, over):
         """Refuse a write that depends on which of several programs has a row."""
@@ -463,7 +479,19 @@ def floats(a: Any, words: str = "an operation") -> Array:
         raise NotRead(f"{words} of {type(a).__name__}, which is not an array")
     if a.kind != "float":
         raise NotRead(f"{words} of truth values, which count as integers")
+    check_no_targets(a)
     return a
+
+
+def check_no_targets(*arrays: Array) -> None:
+    """Refuses what is done with targets, which are integers.
+
+    For cross entropy, whose launcher hands them to a kernel. It stops target.float(), which is no index of a column,
+    and a comparison of targets, which leaves out more than single points.
+    """
+    for a in arrays:
+        if getattr(a.memory.e, "base", None) == TENSORS["target"]:
+            raise NotRead("arithmetic, a cast or a comparison of targets")
 
 
 def copied(a: Array) -> Array:
@@ -524,6 +552,7 @@ def elementwise(f: Callable[..., Expr], *operands: Any, kind: str = "float") -> 
 
 def _common(arrays):
     """(library, dtype) of what is made of arrays; the dtype "mixed" of two."""
+    check_no_targets(*arrays)
     if len({a.library for a in arrays}) > 1:
         raise NotRead("arithmetic of a NumPy array with a torch tensor")
     dtypes = {a.dtype for a in arrays if a.kind == "float"}
@@ -619,7 +648,12 @@ def arithmetic(operation: str, a: Any, b: Any) -> Any:
         raise NotRead("a difference with True or False, which torch refuses")
     if "bool" in kinds and not (operation == "Mult" and "float" in kinds):
         raise NotRead(f"{operation} of truth values, which count as integers")
-    return elementwise(ARITHMETIC[operation], a, b)
+    value = elementwise(ARITHMETIC[operation], a, b)
+    if isinstance(a, Array) and isinstance(b, Array):
+        wider = value.dtype == "float64" != state().dtype
+        if not wider and is_variance(operation, a.e, b.e):
+            state().cancelling.append(state().line)
+    return value
 
 
 def _of_numbers(operation, a, b):

@@ -6,7 +6,7 @@ definitions that have no value there either, or nothing is said of the program.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -32,13 +32,14 @@ from ..symbolic.calculus import index_ranges
 from ..symbolic.conditions import side_conditions
 from ..symbolic.definitions import Defs
 from ..symbolic.normal_form import Root, as_powers, nf
+from ..symbolic.notation import name_of
 from ..symbolic.open_sets import is_zero_on_an_open_set
 from ..symbolic.patience import OutOfPatience
 from ..symbolic.proof import lettered
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N
 from .arrays import NotRead, State, Wrong
-from .definitions import LETTERS, Norm
+from .definitions import LETTERS, ONEHOT, Norm
 from .verdict import IF_ZERO, PROVED, REFUTED, Claim, Verdict, Where, whole
 
 # of an operation; of two values that are compared; of a number that is compared with 0, where a program stores else,
@@ -76,8 +77,10 @@ class Condition:
             text += f", which may be so for no input at {' or '.join(places)}"
         return text
 
-    def refusal(self, definitions: Norm) -> str:
+    def refusal(self, definitions: Norm, maxima: Iterable[Indexed] = ()) -> str:
         """Why nothing may rest on it, in words; "" where a proof may.
+
+        Args:  maxima: entries of what is the largest of a row
 
         For a program that divides, takes a root or compares. It stops `np.where(np.maximum(x, 0) > 0, y, 0 * x)`, whose
         two sides are equal for every x below 0. Of a BRANCH the single point counts, too: it stops
@@ -86,6 +89,8 @@ class Condition:
         if self.kind == TAKEN:
             return ""
         e = definitions.defs.unfold(self.relation.lhs)
+        if _may_be_0_in_every_row(e, (*maxima, *definitions.largest)):
+            return "and every row may have an entry for which it is not so"
         try:
             if self._leaves_out_more_than_points(e, definitions):
                 reason = "which leaves out more than points"
@@ -130,11 +135,13 @@ def concluded(
     conditions: Sequence[Condition],
     definitions: Norm,
     rests_on: Mapping[str, int],
+    maxima: Iterable[Indexed] = (),
 ) -> Verdict:
     """The verdict on a program: an output is not read that rests on a condition which leaves out more than points.
 
     Args:  verdicts: {output: Verdict}; claim, assumptions: of the program; conditions: of its operations
            rests_on: {output: how many of the conditions it rests on}; all where that is not said
+           maxima: entries of what is the largest of a row
     """
     results, refusals = dict(verdicts), {}
     for name, verdict in verdicts.items():
@@ -146,7 +153,7 @@ def concluded(
             continue
         for condition in decisive:
             if condition not in refusals:
-                refusals[condition] = condition.refusal(definitions)
+                refusals[condition] = condition.refusal(definitions, maxima)
             if refusals[condition]:
                 text = f"{condition.text(definitions.defs)}, {refusals[condition]}"
                 why = f"it is the definition only where {text}"
@@ -220,6 +227,16 @@ def readable(e: Expr) -> Expr:
     if e.has(I):
         raise NotRead(f"a root of what is negative, or 0: {lettered(e)[0]}")
     return e
+
+
+def _may_be_0_in_every_row(e, maxima):
+    """Whether every row may have an entry for which e is 0.
+
+    For x - max(x), which a proof takes for a difference of any two numbers. It stops np.where(x == max(x), 0, x), in
+    which the largest entry is lost, and what is divided by x - max(x), or by an entry that is 1 at the target alone.
+    """
+    special = {ONEHOT, *map(name_of, maxima)}
+    return not special.isdisjoint(map(name_of, e.atoms(Indexed)))
 
 
 def _forms(definitions):

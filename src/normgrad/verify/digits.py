@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sympy import Add, Expr, Indexed, S, Sum, expand
+from sympy import Add, Expr, Indexed, Mul, S, Sum, expand
 
 
 def cancelling(lines: Iterable[int]) -> str:
@@ -14,7 +14,7 @@ def cancelling(lines: Iterable[int]) -> str:
 
 
 OVERFLOWS = (
-    "with exp of what nothing is subtracted from, which overflows float32 above 88"
+    "with exp of what no maximum is subtracted from, which overflows float32 above 88"
 )
 
 
@@ -24,17 +24,30 @@ def overflowing(lines: Iterable[int]) -> str:
 
 
 def overflows(e: Expr) -> bool:
-    """Whether exp(e) grows with an entry of x from which no number of its row is subtracted.
+    """Whether exp(e) grows with an entry of x from which the largest of its row is not subtracted.
 
-    For `exp(x) / sum(exp(x))`, which is nan where an entry of x is large. It leaves out exp(-x) of a sigmoid.
+    For `exp(x) / sum(exp(x))` and `exp(x - mean(x))`, which are nan where an entry of x is far above the others. It
+    leaves out exp(-x) of a sigmoid, and x beside a logarithm or a root of its row.
     """
-    entries = e.atoms(Indexed)
-    if e.has(Sum) or {str(entry.base) for entry in entries} != {"x"}:
-        return False
-    terms = Add.make_args(expand(e))
-    return any(
-        term.has(Indexed) and not term.could_extract_minus_sign() for term in terms
-    )
+    growth = S.Zero
+    for term in Add.make_args(expand(e)):
+        factor, entry = term.as_coeff_Mul()
+        if isinstance(entry, Indexed) and str(entry.base) in ("x", "largest_x"):
+            growth += factor
+        elif {str(part.base) for part in entry.atoms(Indexed)} != {"x"}:
+            if entry.has(Indexed):
+                return False
+        elif not entry.has(Sum):
+            growth += factor
+        elif not _is_mean(entry):
+            return False
+    return bool(growth > 0)
+
+
+def _is_mean(term):
+    """Whether a term is a sum of a row's entries, times a number."""
+    sums = [factor for factor in Mul.make_args(term) if factor.has(Indexed)]
+    return len(sums) == 1 and isinstance(sums[0], Sum) and sums[0].function.is_Indexed
 
 
 def is_variance(operator: str, a: Expr, b: Expr) -> bool:

@@ -157,23 +157,37 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
     return reader.function_of(program)
 
 
-def library_of(program: Any) -> str:
-    """ "torch" for an autograd Function and for what names torch, else "numpy"."""
-    if launches(program):
+def library_of(program: Any, others: str = "numpy", said: str | None = None) -> str:
+    """The library of a program: the one that is said where it names both, else torch where it names that.
+
+    For a forward beside a program. It stops x.var(1) of a text that imports both, or names neither, from being torch's
+    beside a program of NumPy arrays.
+
+    Args:  others: of a program that names neither library
+    """
+    named = _libraries(program)
+    if said in named:
+        return said
+    if "torch" in named:
         return "torch"
+    return "numpy" if named else others
+
+
+def _libraries(program):
+    """The names among numpy and torch that a program reads."""
+    if launches(program) or not isinstance(program, str | FunctionType):
+        return {"torch"}
     if isinstance(program, str):
-        return "torch" if "torch" in _imported(program) else "numpy"
-    if not isinstance(program, FunctionType):
-        return "torch"
-    functions = [program]
+        return {"numpy", "torch"}.intersection(_imported(program))
+    functions, named = [program], set()
     for function in functions:
         for name in function.__code__.co_names:
             value = function.__globals__.get(name)
-            if isinstance(value, ModuleType) and value.__name__.startswith("torch"):
-                return "torch"
+            if isinstance(value, ModuleType):
+                named.add(value.__name__.partition(".")[0])
             if isinstance(value, FunctionType) and value not in functions:
                 functions.append(value)
-    return "numpy"
+    return named & {"numpy", "torch"}
 
 
 @lru_cache(maxsize=64)

@@ -105,6 +105,19 @@ OF_TORCH = set(
     "save_for_backward save_for_forward saved_for_forward saved_tensors saved_variables "
     "set_materialize_grads setup_context to_save vjp vmap".split()
 )
+# names with one underscore that torch.nn.Module has, as of torch 2.13
+OF_MODULE = set(
+    "_apply _backward_hooks _backward_pre_hooks _buffers _call_impl "
+    "_compiled_call_impl _forward_hooks _forward_hooks_always_called "
+    "_forward_hooks_with_kwargs _forward_pre_hooks _forward_pre_hooks_with_kwargs "
+    "_get_backward_hooks _get_backward_pre_hooks _get_name _is_full_backward_hook "
+    "_load_from_state_dict _load_state_dict_post_hooks _load_state_dict_pre_hooks "
+    "_maybe_warn_non_full_backward_hook _modules _named_members "
+    "_non_persistent_buffers_set _parameters _register_load_state_dict_pre_hook "
+    "_register_state_dict_hook _replicate_for_data_parallel _save_to_state_dict "
+    "_slow_forward _state_dict_hooks _state_dict_pre_hooks _version "
+    "_wrapped_call_impl".split()
+)
 CALLED = ("save_for_backward", "mark_non_differentiable", "set_materialize_grads")
 METHODS_READ = ("forward", "backward", "setup_context")
 # what a running sum is made of; the last that is added to it
@@ -971,7 +984,8 @@ class Reader(Walker):
         for name, value in inner.names.items():
             if not isinstance(value, Function) or value.node.decorator_list:
                 raise NotRead(f"{node.name}.{name}, which is no plain method")
-            if name.startswith("_") and name not in ("__init__", "__repr__"):
+            is_own = name in OF_MODULE or name.startswith("__")
+            if is_own and name not in ("__init__", "__repr__"):
                 raise NotRead(
                     f"{node.name}.{name}, which torch or Python calls by itself"
                 )
@@ -1123,7 +1137,8 @@ class Reader(Walker):
 
     def _part_of_layer(self, owner, name, value):
         """An attribute that __init__ sets; a parameter is the tensor that the caller says."""
-        if name in owner.layer.methods or name.startswith("_"):
+        is_own = name in OF_MODULE or name.startswith("__")
+        if is_own or name in owner.layer.methods:
             raise NotRead(f"self.{name}, which is a method or torch's own")
         if isinstance(owner.attributes.get(name), Array):
             raise NotRead(f"self.{name}, a parameter that is set twice")

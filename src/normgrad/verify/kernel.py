@@ -829,6 +829,10 @@ class Kernel(Walker):
             raise NotRead("a loop over what is no range")
         if any(keyword.arg not in SPEED for keyword in keywords):
             raise NotRead("a range with arguments that are not read")
+        for keyword in keywords:
+            if not self.is_fixed(keyword.value, local):
+                words = f"a range whose {keyword.arg} is no number that Triton knows"
+                raise uncompiled(f"{words} while it compiles")
         if not 1 <= len(args) <= 3:
             raise uncompiled(f"a range of {len(args)} arguments, which takes 1 to 3")
         start = [ast.Constant(0)] * (len(args) == 1)

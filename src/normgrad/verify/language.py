@@ -519,8 +519,12 @@ class Language:
             raise NotRead("a choice by values")
         axes = fit(fit(x.axes, y.axes), condition.axes)
         parts = zip(chosen.parts, sure, strict=True)
-        parts = tuple(part if holds else nan for part, holds in parts)
-        return Number(parts, axes, merged(x, y))
+        parts = [part if holds else nan for part, holds in parts]
+        if condition.zero is not None and condition.zero.inside.is_Indexed:
+            for k, number in enumerate(condition.zero.parts):
+                if k and number == 0:  # a lane past the end, loaded as 0
+                    parts[k] = x.parts[k]
+        return Number(tuple(parts), axes, merged(x, y))
 
     def _by_step(self, a, b, x, y):
         """x where a > b, and y where a < b: the claim says where they differ."""
@@ -723,8 +727,11 @@ class Language:
         if pointer.edges:
             if mask is not None:
                 raise uncompiled("a block pointer with a mask")
-            checks = boundary_check or ()
-            checks = checks if isinstance(checks, tuple) else (checks,)
+            checks = boundary_check
+            if checks is None or getattr(checks, "e", None) == 0:
+                checks = ()  # 0 is none to Triton
+            if not isinstance(checks, tuple):
+                raise uncompiled("boundary_check that is no tuple")
             numbers = [self.tiles.whole_number(axis) for axis in checks]
             if len(set(numbers)) < len(numbers):
                 raise uncompiled("boundary_check of an axis twice")
@@ -796,6 +803,7 @@ class Language:
         axes = self._axes(block_shape)
         for value in (*shape, *strides, *offsets):
             self.tiles.use(value)
+        self._check_offsets(offsets)
         offset, edges = base.offset.e, []
         for axis, size, stride, start in zip(
             axes, shape, strides, offsets, strict=True
@@ -807,8 +815,19 @@ class Language:
         offset = Index(expand(offset), axes)
         return Pointer(base.name, offset, tuple(edges), steps, base.parts)
 
+    @staticmethod
+    def _check_offsets(offsets):
+        """Refuses offsets of a block pointer in 64 bits, which Triton does not compile.
+
+        For `offsets=(row, 0)` of a program's number. It stops row.to(tl.int64), by which other addresses do not wrap.
+        """
+        for offset in offsets:
+            if offset.dtype == {"int64"}:
+                raise uncompiled("an offset of a block pointer in 64 bits")
+
     def advance(self, base, offsets):
         """A block pointer moved."""
+        self._check_offsets(offsets)
         for step in offsets:
             self.tiles.use(step)
         steps = [step.e for step in offsets]

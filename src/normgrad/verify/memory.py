@@ -416,9 +416,9 @@ class Memory:
         place = value.place("R")
         if "i" in by_letter:
             if value.share:
-                raise Wrong(
-                    f"{name}: a sum over a program's rows is stored for each row"
-                )
+                words = f"{name}: a sum over a program's rows is stored for each row"
+                # each of M programs has one row, where its rows lie M apart
+                raise (NotRead if by_letter["i"].loop is None else Wrong)(words)
             if atomic:
                 raise NotRead(f"{name}: an addition to an entry of each row")
             return value

@@ -241,7 +241,13 @@ def verify_function(
     if helpers:
         program = with_helpers(program, helpers)
     try:
-        library = library or library_of(program)
+        said = library
+        others = "numpy"
+        if not isinstance(definitions, Norm | None):
+            forward = definitions[0] if isinstance(definitions, tuple) else definitions
+            with suppress(ValueError):  # which is said of the definitions later
+                others = library_of(forward)
+        library = said or library_of(program, others)
         claim = _Claim(program, name, library, outputs, seconds, run)
         inputs = claim.columns | inputs
         if definitions is None and not claim.is_class:
@@ -250,7 +256,7 @@ def verify_function(
             )
         shared = {}
         if not isinstance(definitions, Norm | None):
-            definitions, shared = claim.of_forward(definitions, inputs, run)
+            definitions, shared = claim.of_forward(definitions, inputs, run, said)
         elif definitions is not None:
             claim.free = [
                 name
@@ -373,14 +379,15 @@ class _Claim:
         if self.run is None:
             self.run = not (isinstance(self.program, str) or self.launches)
 
-    def of_forward(self, forward, inputs, run):
+    def of_forward(self, forward, inputs, run, said):
         """The definitions that a forward function is, and {name: Input} of its results and their gradients.
 
-        Args:  inputs: what the caller said of parameters
+        Args:  inputs: what the caller said of parameters; said: the library that he said
         """
         forward, name = forward if isinstance(forward, tuple) else (forward, "")
         try:
-            claim = _Claim(forward, name, library_of(forward), run=run)
+            library = library_of(forward, self.library, said)
+            claim = _Claim(forward, name, library, run=run)
             # where the program has no eps, it is compared with a forward's default
             roles = {ALSO.get(name, name) for name in self.names}
             known = [
@@ -504,7 +511,7 @@ class _Claim:
             else:
                 traced = self.trace(bound)
                 names = self._outputs(traced, definitions, bound)
-                claims = _named(names, traced.outputs, definitions)
+                claims = self._named(names, traced.outputs, definitions)
                 verdict = self._verdict(traced, definitions, claims, bound)
                 self.ran = bound, list(claims), traced, ()
             for claim in (self, self.forward):
@@ -577,7 +584,8 @@ class _Claim:
     def _outputs(self, traced, definitions, bound):
         """What the results are: what the caller says, else their names; y of a program that takes no gradient."""
         names, count = traced.names, len(traced.outputs)
-        own = _recognized(names, definitions)
+        takes_gradients = bool(OF_GRADIENTS & set(map(_role, bound.values())))
+        own = _recognized(names, definitions, takes_gradients)
         if "dict" in traced.container and own:
             if self.outputs and set(self.outputs) != set(own):
                 words = f"it returns {', '.join(own)}, and outputs are {self.outputs}"
@@ -587,7 +595,6 @@ class _Claim:
             if len(self.outputs) != count:
                 raise NotRead(f"{count} results, and outputs are {self.outputs}")
             return self.outputs
-        takes_gradients = OF_GRADIENTS & set(map(_role, bound.values()))
         if own is None and not takes_gradients:
             own = _by_shape(traced.outputs)
             if own and count > 1:
@@ -598,6 +605,19 @@ class _Claim:
         if names and set(own).isdisjoint(ALSO.get(name, name) for name in names):
             self.guess = f"its results {', '.join(names)} are {', '.join(own)}"
         return own
+
+    def _named(self, names, values, definitions):
+        """{output of the definitions: what the program returns for it}."""
+        if len(names) != len(values):
+            words = f"it returns {len(values)} results, and not {', '.join(names)}"
+            raise NotRead(f"{words}; say outputs")
+        unknown = [name for name in names if name not in definitions.outputs]
+        needs = f"needs some of {list(definitions.outputs)}"
+        if unknown and self.outputs is None:
+            raise NotRead(f"its result is taken for {', '.join(unknown)}; {needs}")
+        if unknown:
+            raise ValueError(f"outputs: got {unknown}, {needs}")
+        return dict(zip(names, values, strict=True))
 
     def _of_class(self, definitions, bound):
         """(the verdict on an autograd Function, whichever of its arguments need a gradient; its definitions)."""
@@ -639,7 +659,7 @@ class _Claim:
         for needed in product((True, False), repeat=len(tensors)):
             flags = dict(zip(tensors, needed, strict=True))
             traced = self.trace(bound, cotangents if any(needed) else (), flags)
-            claims = _named(names, traced.outputs, definitions)
+            claims = self._named(names, traced.outputs, definitions)
             for name in compress(tensors, needed):
                 output = gradient_of(_role(bound[name]), names)
                 if output not in definitions.outputs:
@@ -895,19 +915,6 @@ def _is_of_rows(value):
     return [size for size in getattr(value, "shape", ()) if size != 1] == [M]
 
 
-def _named(names, values, definitions):
-    """{output of the definitions: what the program returns for it}."""
-    if len(names) != len(values):
-        words = f"it returns {len(values)} results, and not {', '.join(names)}"
-        raise NotRead(f"{words}; say outputs")
-    unknown = [name for name in names if name not in definitions.outputs]
-    if unknown:
-        raise ValueError(
-            f"outputs: got {unknown}, needs some of {list(definitions.outputs)}"
-        )
-    return dict(zip(names, values, strict=True))
-
-
 def _of_output(name, value, definitions, seconds):
     head = definitions.outputs[name]
     shape = tuple(head.base.shape) if isinstance(head, Indexed) else ()
@@ -967,13 +974,16 @@ def _taken(verdict, bound):
     return verdict.unread(f"{verdict.why}; {words}; {how}, and more axes are not read")
 
 
-def _recognized(names, definitions):
-    """The names that a program has for its results, where all of them are names of the definitions' outputs."""
+def _recognized(names, definitions, takes_gradients):
+    """The names that a program has for its results, where all of them are names of the definitions' outputs.
+
+    A result x of a program that takes dy is dx.
+    """
     if names is None:
         return None
     outputs = set(definitions.outputs)
     own = [ALSO.get(name, name) for name in names]
-    if set(names) <= set(GRADIENT) - outputs:
+    if takes_gradients and set(names) <= set(GRADIENT) - outputs:
         own = [GRADIENT[name] for name in names]
     recognized = set(own) <= outputs and len(set(own)) == len(own)
     return own if recognized else None
@@ -993,7 +1003,9 @@ def noted(
     """
     conditions = conditions_of(state, definitions.defs)
     assumptions = [*assumptions, *state.words]
-    return concluded(verdicts, claim, assumptions, conditions, definitions, {})
+    return concluded(
+        verdicts, claim, assumptions, conditions, definitions, {}, state.maxima
+    )
 
 
 def _indexed(name, sizes):

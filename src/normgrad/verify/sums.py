@@ -7,7 +7,7 @@ factors from outside the sum, or added to a sum over the same places, or over th
 from __future__ import annotations
 
 from dataclasses import replace
-from operator import add, mul, sub
+from operator import add, mul, sub, truediv
 
 from sympy import Expr, S, Symbol, expand, nan
 
@@ -77,7 +77,7 @@ class Sums:
             "Add": add,
             "Sub": sub,
             "Mult": mul,
-            "Div": lambda x, y: nan if y == 0 else x / y,
+            "Div": truediv,
         }.get(operator)
         if function is None:
             raise NotRead(f"the operation {operator} of numbers")

@@ -29,6 +29,7 @@ from .tables.dtypes import (
 from .values import (
     COLUMN,
     CORNER,
+    INFINITE,
     LANES,
     ROW,
     Condition,
@@ -91,6 +92,7 @@ class Tiles:
         self.constants: set[str] = set()
         # whether an infinity stands in the text, of which sums and products may be nan
         self.is_infinite = False
+        INFINITE.set(False)
         # the axes of the grid whose program's number is asked for
         self.asked: set[int] = set()
         # the lengths of tiles
@@ -148,9 +150,11 @@ class Tiles:
     def sure(self, reason: NotRead) -> NotRead:
         """The reason, which accuses no kernel with infinities of what is not known.
 
-        For -inf * scale, which is -inf where the scale is positive. Without it a softmax of x * scale is accused.
+        For -inf * scale, which is -inf where the scale is positive, and for exp(log(0)), which is 0. Without it a
+        softmax of x * scale is accused.
         """
-        if not (self.is_infinite and isinstance(reason, Unknown)):
+        is_infinite = self.is_infinite or INFINITE.get()
+        if not (is_infinite and isinstance(reason, Unknown)):
             return reason
         doubtful = NotRead(f"{reason}, or is of an infinity")
         doubtful.line = reason.line

@@ -7,6 +7,7 @@ A number is held four times: in a lane that exists, in a column past the end, in
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from sympy import Expr, Rational, S, Symbol, nan, oo, sympify, zoo
@@ -46,6 +47,10 @@ class LeftOut(Wrong):
 
 class Misfit(Wrong):
     """A line that is followed and does not fit the shapes that the arguments have been given, or are taken to have."""
+
+
+# whether an operation of known numbers was infinite in the reading of a kernel, as 1 / 0 in a lane past the end
+INFINITE: ContextVar[bool] = ContextVar("infinite", default=False)
 
 
 class Unknown(Wrong):
@@ -287,7 +292,11 @@ def known(part: Expr) -> Expr:
     """The part, or nan where it has no value; -oo is one, which a masked lane holds in a maximum."""
     if part == -oo:
         return part
-    return nan if part.has(nan, zoo, oo, -oo) else part
+    if not part.has(nan, zoo, oo, -oo):
+        return part
+    if not part.has(nan):
+        INFINITE.set(True)
+    return nan
 
 
 def incomplete(*values: Number) -> NotRead:

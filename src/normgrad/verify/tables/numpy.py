@@ -23,6 +23,7 @@ from ..arrays import (
     axes_of,
     axis_of,
     check_defined,
+    check_no_targets,
     chosen,
     copied,
     einsum,
@@ -35,7 +36,6 @@ from ..arrays import (
     like,
     matmul,
     moved,
-    note_sum,
     number,
     perhaps_view,
     plain,
@@ -45,7 +45,7 @@ from ..arrays import (
     total,
     variance,
 )
-from ..digits import OVERFLOWS, overflows
+from ..digits import overflowing, overflows
 from ..over_rows import Listed
 from .elementary import functions
 from .signatures import Known, each, table, wrong
@@ -88,6 +88,7 @@ def cast(a, dtype, copy=False):
     """The array in another dtype of floats: itself where it has it, unless copy."""
     if not isinstance(a, Array):
         raise NotRead(f"a cast of {type(a).__name__}")
+    check_no_targets(a)
     name = name_of_dtype(a.library, dtype)
     if name in HALVES and N not in a.shape and a.e is not None and a.e.has(Sum):
         state().narrow.append((f"a row's statistic in {name}", state().line))
@@ -116,7 +117,7 @@ def noted(row, e):
     if row.needs:
         check_defined(row.f, e)
     if row.f is exp and overflows(e):
-        state().numbers.append(OVERFLOWS)
+        state().numbers.append(overflowing([state().line]))
     return row.f(e)
 
 
@@ -165,11 +166,9 @@ def clipped(a, least, largest):
 
 def folded(f, a, axis=None, keepdims=False, dtype=None):
     """A sum or a mean."""
-    if dtype is None:
-        return f(a, axes_of(a, axis), keepdims)
-    result = cast(f(a, axes_of(a, axis), keepdims), dtype)
-    note_sum(a.library, result.dtype)
-    return result
+    if dtype is not None:
+        a = cast(a, dtype)
+    return f(a, axes_of(a, axis), keepdims)
 
 
 def numpy_folded(f, a, axis, dtype, keepdims):

@@ -149,9 +149,10 @@ def extreme(f, values):
     """min or max of integers."""
     if len(values) == 1:
         (values,) = values
-    if not isinstance(values, tuple | list):
+    if is_number(values):
         raise Wrong("a TypeError: min or max of one number")
-    if not values or not all(map(is_integer, values)):
+    is_listed = isinstance(values, tuple | list) and values
+    if not (is_listed and all(map(is_integer, values))):
         raise NotRead("min or max of other than integers")
     return number(f(*map(plain, values)), "int")
 

@@ -9,6 +9,7 @@ from operator import add, mul, sub, truediv
 from sympy import Rational, S, exp, log, prod
 
 from ..arrays import (
+    HALVES,
     UNNAMED,
     Array,
     DType,
@@ -320,6 +321,7 @@ def normalized(center, a, normalized_shape, weight, bias, eps=EPS):
     axes = range(a.ndim)[-len(sizes) :]
     if not sizes or a.shape[-len(sizes) :] != sizes:
         raise Misfit(f"normalized_shape {sizes} of {a.shape}")
+    dtype, a = a.dtype, widened(a)
     if center:
         a = elementwise(sub, a, average(a, axes, keep=True))
     squares = average(elementwise(mul, a, a), axes, keep=True)
@@ -329,16 +331,29 @@ def normalized(center, a, normalized_shape, weight, bias, eps=EPS):
             if floats(vector).shape != sizes:
                 raise Misfit(f"a weight or bias of the shape {vector.shape}")
             a = elementwise(f, a, vector)
-    return a
+    return narrowed(a, dtype)
+
+
+def widened(a):
+    """A tensor of 16 bits as torch's own norms and softmax compute with it, in float32."""
+    return array(a.shape, a.e, "torch", "float32") if a.dtype in HALVES else a
+
+
+def narrowed(a, dtype):
+    """A result of theirs, in the dtype of their argument."""
+    return array(a.shape, a.e, "torch", dtype) if dtype in HALVES else a
 
 
 def share(f, a, dim, dtype):
     """torch.softmax, with f a quotient; its logarithm, with f a difference."""
     a = a if dtype is None else cast(a, dtype)
+    dtype, a = a.dtype, widened(a)
     whole = of_exponentials(a, axis_of(a, dim), True)
     if f is sub:
-        return elementwise(sub, a, elementwise(log, whole))
-    return elementwise(truediv, elementwise(exp, a), whole)
+        result = elementwise(sub, a, elementwise(log, whole))
+    else:
+        result = elementwise(truediv, elementwise(exp, a), whole)
+    return narrowed(result, dtype)
 
 
 def of_exponentials(a, dim, keepdims):
