@@ -366,6 +366,7 @@ PAGES = {
     ("residual", TORCH_CELL): [("AddLayerNorm", RESIDUAL, {})],
     ("rms_norm_code", NUMPY): [("backward", norm(bias=True), {"outputs": GRADIENTS})],
     ("rms_norm_code", TORCH_CELL): [("RMSNorm", norm(bias=True), {})],
+    ("training", TORCH_CELL): [("Peak", None, {})],
 }
 
 
@@ -670,7 +671,7 @@ OF_ONE_LINE = [
         None,
         PROVED,
     ),
-    (DELETED.format("del ONE"), None, NOT_READ),
+    (DELETED.format("del ONE"), None, WRONG),
     (DELETED.format("a = dy\n    del a\n    a"), None, NOT_READ),
     (
         "import numpy as np\ndef f(dy):\n    return np.sum(dy, 0)\nfrom other import *",

@@ -187,10 +187,10 @@ def test_none_is_a_gradient_that_is_0(returned, gradient, kind):
 
 def test_a_guess_is_no_ground_for_a_verdict():
     reused = "def f(x, rstd):\n    x = x * rstd[:, None]\n    return x"
-    verdict = verify_function(reused, norm(weight=False))
+    assert verify_function(reused, norm(weight=False)).kind == PROVED
+    gradient = reused.replace("(x, rstd)", "(x, rstd, dy)")
+    verdict = verify_function(gradient, norm(weight=False))
     assert verdict.kind == NOT_READ and "outputs" in verdict.why
-    verdict = verify_function(reused, norm(weight=False), outputs=("y",))
-    assert verdict.kind == PROVED
     saved = "def dw(dy, x, rms):\n    return (dy * x / rms[:, None]).sum(0)"
     verdict = verify_function(saved, norm(), outputs=("dw",), rms="(M,)")
     assert verdict.kind == NOT_READ and "rms is no tensor" in verdict.why

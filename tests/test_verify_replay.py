@@ -141,6 +141,12 @@ def test_a_launcher_returns_what_was_read(line, tmp_path):
         layer = module.RMSNorm(shape[1], eps=eps)
         layer.weight.data.copy_(weight)
         got["y"] = layer(x).detach()
+    elif base == "CROSS_ENTROPY":
+        x.requires_grad_()
+        labels = torch.tensor(replay.inputs["onehot"]).argmax(1)
+        result = module.CrossEntropy.apply(x, labels)
+        dloss = torch.tensor(replay.inputs["dloss"])
+        (got["dx"],) = torch.autograd.grad(result, x, dloss)
     elif base == "SOFTMAX":
         got["y"] = module.softmax(x)
     else:

@@ -374,8 +374,8 @@ def _is_lock(value) -> bool:
 
 
 def _is_target(memory) -> bool:
-    """Whether a memory holds the columns of targets."""
-    return memory.argument and memory.e.has(TENSORS["target"])
+    """Whether a memory holds the columns of targets, or a copy of them."""
+    return memory.kind == "int" and getattr(memory.e, "base", None) == TENSORS["target"]
 
 
 def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
