@@ -50,7 +50,8 @@ class Cell:
 def asked(page):
     """The names of the files that were asked of the workbench."""
     names = page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
-    return {name.rpartition("/")[2] for name in names if "/workbench/" in name}
+    files = [name.partition("?")[0] for name in names if "/workbench/" in name]
+    return {file.rpartition("/")[2] for file in files}
 
 
 def test_nothing_is_loaded_before_a_cell_is_near(read, pages):
