@@ -1,5 +1,9 @@
 """equations.json is what the pages' cells derive, and a page is executed again when what it quotes has changed."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +19,7 @@ from page_cells import equations_file  # noqa: E402
 
 from normgrad_book import execution  # noqa: E402
 
+EXTENSION = Path(__file__).parents[1] / "book/_ext"
 CELL = """```{code-cell} ipython3
 %s
 ```
@@ -31,10 +36,21 @@ QUOTING = DERIVING % ("quoting", 'N + N + N, equation("doubled").chain[-1] + N')
 
 
 def test_the_file_is_what_the_cells_derive():
-    """Each entry is read back as the very equation of its cell, or it would not be written."""
-    assert equations_file.text() == registry.FILE.read_text(encoding="utf8"), (
-        "make equations"
+    """Each entry is read back as the very equation of its cell, or it would not be written.
+
+    In a process of its own, as `make equations` has it: the letters of sums depend on what was proved before.
+    """
+    code = (
+        "from normgrad_book import equations_file; print(equations_file.text(), end='')"
     )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(EXTENSION)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == registry.FILE.read_text(encoding="utf8"), "make equations"
 
 
 # -- small books

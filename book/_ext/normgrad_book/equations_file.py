@@ -15,12 +15,10 @@ import re
 from pathlib import Path
 
 from sympy import evaluate
-from sympy.core.cache import clear_cache
 
 from normgrad.prove.verdict import unproved
 from normgrad.symbolic import Equation, registry
 from normgrad.symbolic.derivations import family
-from normgrad.symbolic.normal_form import forget
 from normgrad.symbolic.written import entry
 
 from .cells import needed, of_page
@@ -65,12 +63,7 @@ def execute(cell, namespace, source=None):
 
 
 def derivations(page, proved=True) -> list[Equation]:
-    """Everything that the cells of a page derive or define for the book, in order; proved or not.
-
-    What was proved before in this process is forgotten, as on a page: a sum that is remembered has other letters.
-    """
-    forget()
-    clear_cache()
+    """Everything that the cells of a page derive or define for the book, in order; proved or not."""
     namespace, equations = as_on_a_page(), []
     with contextlib.nullcontext() if proved else unproved():
         for cell in needed(of_page(page), of_the_book):
