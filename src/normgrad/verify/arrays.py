@@ -27,7 +27,7 @@ from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N
 from .binding import PIDS
 from .binding import PROGRAMS as PROGRAM_COUNTS
-from .definitions import LETTERS, TENSORS
+from .definitions import LETTERS, is_target
 from .digits import is_variance
 from .maxima import Maximum, head_of
 from .over_rows import Turn, summed
@@ -479,7 +479,6 @@ def floats(a: Any, words: str = "an operation") -> Array:
         raise NotRead(f"{words} of {type(a).__name__}, which is not an array")
     if a.kind != "float":
         raise NotRead(f"{words} of truth values, which count as integers")
-    check_no_targets(a)
     return a
 
 
@@ -490,7 +489,7 @@ def check_no_targets(*arrays: Array) -> None:
     and a comparison of targets, which leaves out more than single points.
     """
     for a in arrays:
-        if getattr(a.memory.e, "base", None) == TENSORS["target"]:
+        if is_target(a.memory.e):
             raise NotRead("arithmetic, a cast or a comparison of targets")
 
 

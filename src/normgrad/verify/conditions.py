@@ -77,7 +77,7 @@ class Condition:
             text += f", which may be so for no input at {' or '.join(places)}"
         return text
 
-    def refusal(self, definitions: Norm, maxima: Iterable[Indexed] = ()) -> str:
+    def refusal(self, definitions: Norm, maxima: Iterable[Indexed]) -> str:
         """Why nothing may rest on it, in words; "" where a proof may.
 
         Args:  maxima: entries of what is the largest of a row
@@ -135,7 +135,7 @@ def concluded(
     conditions: Sequence[Condition],
     definitions: Norm,
     rests_on: Mapping[str, int],
-    maxima: Iterable[Indexed] = (),
+    maxima: Iterable[Indexed],
 ) -> Verdict:
     """The verdict on a program: an output is not read that rests on a condition which leaves out more than points.
 

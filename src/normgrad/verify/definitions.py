@@ -179,6 +179,13 @@ def _entry(base):
 
 
 ENTRIES = {name: entry(name) for name in TENSORS}
+
+
+def is_target(e: Expr | None) -> bool:
+    """Whether an entry is the column of a target, an integer; None where nothing was written."""
+    return getattr(e, "base", None) == TENSORS["target"]
+
+
 at = SimpleNamespace(**ENTRIES)
 
 

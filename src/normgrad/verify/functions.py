@@ -33,7 +33,7 @@ from .arrays import (
     tracing,
 )
 from .binding import letter
-from .definitions import ENTRIES, LETTERS
+from .definitions import LETTERS, is_target
 from .interpreter import (
     BACKWARD,
     Function,
@@ -96,7 +96,7 @@ class Input:
     @property
     def is_target(self) -> bool:
         """Whether it is the columns of targets, which are integers, and of which there is no gradient."""
-        return self.head == ENTRIES["target"]
+        return is_target(self.head)
 
     def value(self) -> Array | Scalar:
         """The argument of a trace."""

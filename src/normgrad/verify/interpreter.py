@@ -452,6 +452,11 @@ class Outside:
         return self.reader.constant(name, self.reader.admit(value))
 
 
+def _is_of_module(name):
+    """Whether torch.nn.Module has a name for its own use, or Python calls it by itself."""
+    return name in OF_MODULE or name.startswith("__")
+
+
 def check_method(kind: str, name: str) -> None:
     """Refuse what a Function puts in the place of torch's own, such as apply, and what Python calls by itself."""
     if name in OF_TORCH.difference(METHODS_READ) or name.startswith("_"):
@@ -984,8 +989,7 @@ class Reader(Walker):
         for name, value in inner.names.items():
             if not isinstance(value, Function) or value.node.decorator_list:
                 raise NotRead(f"{node.name}.{name}, which is no plain method")
-            is_own = name in OF_MODULE or name.startswith("__")
-            if is_own and name not in ("__init__", "__repr__"):
+            if _is_of_module(name) and name not in ("__init__", "__repr__"):
                 raise NotRead(
                     f"{node.name}.{name}, which torch or Python calls by itself"
                 )
@@ -1137,8 +1141,7 @@ class Reader(Walker):
 
     def _part_of_layer(self, owner, name, value):
         """An attribute that __init__ sets; a parameter is the tensor that the caller says."""
-        is_own = name in OF_MODULE or name.startswith("__")
-        if is_own or name in owner.layer.methods:
+        if _is_of_module(name) or name in owner.layer.methods:
             raise NotRead(f"self.{name}, which is a method or torch's own")
         if isinstance(owner.attributes.get(name), Array):
             raise NotRead(f"self.{name}, a parameter that is set twice")

@@ -57,7 +57,7 @@ from .binding import (
     letter,
 )
 from .decorators import Decorators, is_power
-from .definitions import TENSORS
+from .definitions import is_target
 from .kernel import Kernel, is_stored, names_in, parameters
 from .memory import group_of
 from .places import CEILING, FLOOR, LEAST
@@ -371,11 +371,6 @@ def _is_lock(value) -> bool:
     shape = value.memory.shape
     is_whole = value.shape == shape and len(shape) == 1 and not value.turns
     return is_whole and value.memory.e == 0 and shape[0].is_even is True
-
-
-def _is_target(memory) -> bool:
-    """Whether a memory holds the columns of targets, or a copy of them."""
-    return memory.kind == "int" and getattr(memory.e, "base", None) == TENSORS["target"]
 
 
 def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
@@ -839,7 +834,7 @@ class _Binding:
         if _is_lock(value):
             self.tensors[key] = value
             return Lock(memory.shape[0] / 2)
-        is_read = memory.kind == "float" or _is_target(memory)
+        is_read = memory.kind == "float" or is_target(memory.e)
         if value.turns or value.library != "torch" or not is_read:
             raise NotRead(f"{key}: a part of an array is handed to a kernel")
         index = self._index(key, memory)

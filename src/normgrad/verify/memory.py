@@ -10,7 +10,7 @@ from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor, total
 from ..symbolic.symbols import M, N, i, j
 from .binding import AXES, COLUMN_TILES, PIDS, Launch, Lock, Out, T
-from .definitions import LETTERS, ONEHOT, TENSORS
+from .definitions import LETTERS, ONEHOT, is_target
 from .places import FLOOR, LEAST, Places, least
 from .tables.dtypes import FLOATS
 from .values import (
@@ -253,7 +253,7 @@ class Memory:
                 raise Wrong(f"{pointer.name} is read before it is written")
             inside = entry_of(bound.before, [(SIZE[p.axis], p.symbol) for p in places])
         self.loads.setdefault(pointer.name, []).append(access)
-        if getattr(inside, "base", None) == TENSORS["target"]:
+        if is_target(inside):
             column = self.places.target_of(row)
             self.widths.keep_target(column)
             return Index(column, dtype=frozenset({"int32", "int64"}))
