@@ -3,6 +3,7 @@
 python tools/model_programs.py FOLDER                     reads FOLDER/records.jsonl, and prints the table
 python tools/model_programs.py FOLDER --json FILE         writes the facts, too; --only TEXT: of records with this text
 python tools/model_programs.py FOLDER --run --json FILE   executes what FILE has a verdict on, and adds what it gave
+python tools/model_programs.py FOLDER --words FILE --gpu  executes what FILE has a verdict on, on this machine's GPU
 
 Records are lines of JSON with an id, whose file names the model, a task, its kind, and a code. They are read, and only
 --run executes them: in Triton's interpreter, each in a process without a network. The page of the book that shows the
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -100,6 +102,7 @@ NO_NAME, SLOW, LINE = "an argument without a telling name", "too slow", "another
 # what is kept of a record
 FACTS = {"model", "record", "operator", "what", "calls", "verdict", "kind", "line"}
 FACTS |= {"seconds", "call", "imports", "borne out", "usual", "runs", "ran right"}
+FACTS |= {"gpu"}
 PROCESSOR_SECONDS = 90
 # sizes of runs: odd ones, and one of the usual kind
 ODD, USUAL = ((3, 5), (4, 37)), (32, 128)
@@ -436,14 +439,19 @@ def job_of(record: dict, call: Call, words: str, **options) -> dict:
     }
 
 
-def ran(jobs: list[dict], is_compiled: bool) -> list[list]:
+def ran(jobs: list[dict], is_compiled: bool, on_gpu: bool = False) -> list[list]:
     """What each run gave, in processes without a network; see tools/model_runs.py."""
     with tempfile.TemporaryDirectory() as folder:
         names = ("HOME", "TMPDIR", "TRITON_CACHE_DIR")
         environment = dict.fromkeys(names, folder) | {"PATH": os.environ["PATH"]}
+        # where a driver of a GPU lies
+        if "LD_LIBRARY_PATH" in os.environ:
+            environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
         environment["TRITON_INTERPRET"] = str(int(not is_compiled))
         command = ["unshare", "--map-root-user", "--net", sys.executable]
         command.append(str(Path(__file__).with_name("model_runs.py")))
+        if on_gpu:
+            command.append("cuda")
         done = subprocess.run(
             command,
             input="\n".join(map(json.dumps, jobs)),
@@ -505,11 +513,65 @@ def add_runs(rows: list[dict], records: dict[str, dict]) -> None:
             row["usual"] = is_right(usual[position]) and not raised
 
 
-def written(rows: list[dict]) -> str:
+def add_gpu_runs(rows: list[dict], records: dict[str, dict]) -> None:
+    """Run each program that was decided on this machine's GPU, and keep what it gave at odd and at usual sizes.
+
+    Entries between tensors are nan there, too. A verdict is borne out as in `add_runs`.
+    """
+    rows = [row for row in rows if row.get("verdict") in set(KINDS) - {NOT_READ}]
+    jobs = []
+    for row in rows:
+        record = records[row["record"]]
+        call = calls_of(record["code"], operator_of(record))[1][row["call"]]
+        words = row["words"]
+        own_sizes = re.findall(r"M ?= ?(\d+), N ?= ?(\d+)", words)
+        sizes = {*ODD, *[tuple(map(int, size)) for size in own_sizes]}
+        jobs.append(job_of(record, call, words, usual=False, sizes=sorted(sizes)))
+        jobs.append(job_of(record, call, words, usual=True, sizes=[USUAL]))
+    count = os.cpu_count()
+    with ThreadPoolExecutor(count) as pool:
+        done = pool.map(lambda k: ran(jobs[k::count], True, True), range(count))
+    answers = [None] * len(jobs)
+    for position, results in enumerate(done):
+        answers[position::count] = results
+    for position, row in enumerate(rows):
+        odd, usual = answers[2 * position : 2 * position + 2]
+        is_proof = row["verdict"] in (PROVED, IF_ZERO)
+        row["given by a GPU"] = [odd, usual]
+        row["gpu"] = {"borne out": is_proof == is_right(odd), "usual": is_right(usual)}
+        if not row["gpu"]["borne out"]:
+            print(row["verdict"], row["kind"], row["record"], odd, usual, sep="\n  ")
+
+
+def gpu() -> dict:
+    """This machine's GPU, the versions, and the day."""
+    import torch
+    import triton
+
+    return {
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "date": str(date.today()),
+    }
+
+
+def add_earlier_gpu_runs(rows: list[dict], facts: dict) -> None:
+    """What a GPU gave earlier, for each row whose verdict is the same as then."""
+    earlier = {row["record"]: row for row in facts["rows"] if "gpu" in row}
+    for row in rows:
+        found = earlier.get(row["record"], {})
+        same = all(row.get(name) == found.get(name) for name in ("verdict", "call"))
+        if found and same:
+            row.setdefault("gpu", found["gpu"])
+
+
+def written(rows: list[dict], gpu_facts: dict) -> str:
     """The facts as JSON, without words."""
-    kept = [{k: v for k, v in row.items() if k in FACTS} for row in rows]
-    lines = ",\n".join(map(json.dumps, kept))
-    return f'{{"date": "{date.today()}",\n"rows": [\n{lines}\n]}}\n'
+    facts = [{k: v for k, v in row.items() if k in FACTS} for row in rows]
+    lines = ",\n".join(map(json.dumps, facts))
+    head = f'"date": "{date.today()}",\n"gpu": {json.dumps(gpu_facts)},'
+    return f'{{{head}\n"rows": [\n{lines}\n]}}\n'
 
 
 def main() -> None:
@@ -519,6 +581,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="records whose id has this text")
     parser.add_argument("--json", type=Path, help="a file for the facts")
     parser.add_argument("--run", action="store_true", help="execute the programs, too")
+    parser.add_argument("--gpu", action="store_true", help="the same on the GPU")
     parser.add_argument("--words", type=Path, help="a file for all that is known")
     options = parser.parse_args()
     text = (options.folder / "records.jsonl").read_text(encoding="utf8")
@@ -536,10 +599,17 @@ def main() -> None:
             )
     if options.run:
         add_runs(rows, records)
+    facts = {"gpu": {}, "rows": []}
+    if options.json and options.json.exists():
+        facts = json.loads(options.json.read_text(encoding="utf8"))
+        add_earlier_gpu_runs(rows, facts)
+    if options.gpu:
+        add_gpu_runs(rows, records)
+        facts["gpu"] = gpu()
     if options.words:
         options.words.write_text(json.dumps(rows, indent=1), encoding="utf8")
     if options.json:
-        options.json.write_text(written(rows), encoding="utf8")
+        options.json.write_text(written(rows, facts["gpu"]), encoding="utf8")
     print(dict(Counter(row.get("verdict", row["what"]) for row in rows)))
 
 

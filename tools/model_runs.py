@@ -1,6 +1,7 @@
 """One run of a program that a language model wrote, for tools/model_programs.py, which starts it without a network.
 
 python tools/model_runs.py < JOBS       a job a line, and its answer, are JSON; see `answer`
+python tools/model_runs.py cuda < JOBS  the same on this machine's GPU
 
 A text's imports, functions, classes and assignments are executed, and none of its other lines. Tensors lie on the CPU:
 what asks for a GPU gets the CPU. Triton interprets a kernel; where TRITON_INTERPRET is 0 it compiles it for a GPU of
@@ -28,7 +29,7 @@ EPS = 1e-2
 # of the largest entry of a row; sums of float32 are right to 1e-5 of it
 TOLERANCE = 1e-3
 USUAL = 1e-2
-SECONDS = 30
+SECONDS = 60
 
 
 # what an assignment at import may fail with, as an example that needs a GPU does; a name that is missing is reported
@@ -42,7 +43,7 @@ except Exception:
 """
 
 
-def module_of(code: str):
+def module_of(code: str, device: str):
     """The module of a text, without the lines that only do something when it is imported."""
     body = []
     for node in ast.parse(code).body:
@@ -59,25 +60,32 @@ def module_of(code: str):
         path.write_text(ast.unparse(ast.Module(body, [])), encoding="utf8")
         spec = util.spec_from_file_location("program", path)
         module = util.module_from_spec(spec)
-        with mode_of(Memory()):
+        with mode_of(Memory(device)):
             spec.loader.exec_module(module)
     return module
 
 
 class Memory:
-    """Tensors between entries that are nan."""
+    """Tensors between entries that are nan.
 
-    def __init__(self):
+    Args:  device: where they lie, "cpu" or "cuda"
+    """
+
+    def __init__(self, device="cpu"):
         self.edges = []
+        self.device = device
 
-    def tensor(self, shape, value, dtype=None):
+    def tensor(self, shape, value, dtype=None, device=None):
         """A tensor with one value in all entries."""
         sizes = [int(size) for size in shape]
         count = torch.Size(sizes).numel()
         dtype = dtype or torch.float32
+        device = device or self.device
         if not dtype.is_floating_point:
-            return torch.full(sizes, 0, dtype=dtype)
-        whole = torch.full((count + 2 * EDGE,), float("nan"), dtype=dtype)
+            return torch.full(sizes, 0, dtype=dtype, device=device)
+        whole = torch.full(
+            (count + 2 * EDGE,), float("nan"), dtype=dtype, device=device
+        )
         self.edges.append((whole, count))
         inner = whole[EDGE : EDGE + count]
         inner.fill_(value)
@@ -95,7 +103,7 @@ class Memory:
 
 
 def mode_of(memory):
-    """A mode of torch in which a GPU is the CPU, and new memory is nan."""
+    """A mode of torch in which new memory is nan; where it lies on the CPU, a GPU is the CPU."""
     from torch.overrides import TorchFunctionMode
 
     values = {
@@ -116,6 +124,25 @@ def mode_of(memory):
         is_shape = isinstance(args[0], tuple | list)
         return args[0] if is_shape else args, None
 
+    def filled(function, args, kwargs):
+        """The tensor that a function of `values` makes."""
+        size, dtype = size_of(function, args, kwargs)
+        device = kwargs.get("device") or (None if memory.device == "cpu" else "cpu")
+        if isinstance(args[0], torch.Tensor):
+            dtype = dtype or args[0].dtype
+            device = kwargs.get("device") or args[0].device
+        dtype = kwargs.get("dtype") or dtype
+        return memory.tensor(size, values[function], dtype, device)
+
+    class OnGPU(TorchFunctionMode):
+        """See `mode_of`."""
+
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            kwargs = dict(kwargs or {})
+            if function in values and not kwargs.get("out"):
+                return filled(function, args, kwargs)
+            return function(*args, **kwargs)
+
     class OnCPU(TorchFunctionMode):
         """See `mode_of`."""
 
@@ -130,15 +157,11 @@ def mode_of(memory):
             if "cuda" in str(kwargs.get("device", "")):
                 kwargs["device"] = "cpu"
             if function in values and not kwargs.get("out"):
-                shape, dtype = size_of(function, args, kwargs)
-                if dtype is None and isinstance(args[0], torch.Tensor):
-                    dtype = args[0].dtype
-                dtype = kwargs.get("dtype") or dtype
-                return memory.tensor(shape, values[function], dtype)
+                return filled(function, args, kwargs)
             args = tuple("cpu" if str(a)[:4] == "cuda" else a for a in args)
             return function(*args, **kwargs)
 
-    return OnCPU()
+    return OnCPU() if memory.device == "cpu" else OnGPU()
 
 
 def launched(*arguments, **options):
@@ -315,7 +338,7 @@ def results_of(job, module, values, size, memory, exact_results):
         result = target.apply(*[arguments[name] for name in names])
     elif job["kind"] == "module":
         of_init = {k: v for k, v in arguments.items() if k in job["of_init"]}
-        layer = target(**of_init)
+        layer = target(**of_init).to(memory.device)
         with torch.no_grad():
             for name, parameter in layer.named_parameters():
                 if name in job["trained"]:
@@ -351,7 +374,7 @@ def cotangent_of(results):
 
 def case(job, module, size):
     """What a program gave at one size: {output: "right", "wrong" or "of another shape"}."""
-    memory = Memory()
+    memory = Memory(job["device"])
     values = inputs_of(job, size, memory)
     roles = {*job["bound"].values(), *job["trained"].values()}
     wide = {name: values[name].double() for name in values}
@@ -405,16 +428,21 @@ def compared(job, got, exact_results):
 
 def answer(job) -> list:
     """What a program gave at each size; a text for what it raised. Where it raises, x is tried with three axes, too."""
-    module = module_of(FOR_GPUS.sub("", job["code"]))
+    code = job["code"]
+    if job["device"] == "cpu":
+        code = FOR_GPUS.sub("", code)
+    module = module_of(code, job["device"])
     answers = []
     for size in map(tuple, job["sizes"]):
+        raised = []
         for leading in sorted({job["leading"], True}):
             try:
-                result = case({**job, "leading": leading}, module, size)
+                answers.append(case({**job, "leading": leading}, module, size))
                 break
             except Exception as reason:
-                result = f"{type(reason).__name__}: {str(reason)[:300]}"
-        answers.append(result)
+                raised.append(f"{type(reason).__name__}: {str(reason)[:300]}")
+        else:
+            answers.append(raised[0])
     return answers
 
 
@@ -442,6 +470,9 @@ if __name__ == "__main__":
     import torch
 
     out, sys.stdout = sys.stdout, sys.stderr
-    prepare(os.environ["TRITON_INTERPRET"] == "0")
+    device = "cuda" if sys.argv[1:] == ["cuda"] else "cpu"
+    if device == "cpu":
+        prepare(os.environ["TRITON_INTERPRET"] == "0")
     for line in sys.stdin:
-        print(in_a_process(json.loads(line)), file=out, flush=True)
+        job = {**json.loads(line), "device": device}
+        print(in_a_process(job), file=out, flush=True)
