@@ -117,10 +117,16 @@ class Local(Expr):
 
 
 def with_parts(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """The expression with its parts changed; what has none, and an entry, stays."""
+    """The expression with its parts changed; what has none, and an entry, stays.
+
+    One whose parts all stay is the same object: SymPy asks much of what it builds, as which entry of a Max is less.
+    """
     if not e.args or isinstance(e, Indexed):
         return e
-    return e.func(*map(change, e.args))
+    parts = [change(part) for part in e.args]
+    if all(new is old for new, old in zip(parts, e.args, strict=True)):
+        return e
+    return e.func(*parts)
 
 
 def rename_bound(e: Expr) -> Expr:
