@@ -10,10 +10,13 @@ import ast
 import linecache
 import operator
 import types
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 
 import sympy
-from sympy import Expr, IndexedBase, evaluate, sympify
+from sympy import Expr, Float, IndexedBase, Rational, evaluate, sympify
 
 from ..symbolic.notation import Local, Partial, with_parts
 
@@ -39,7 +42,7 @@ def typed_arguments(frame: types.FrameType, values: tuple, local) -> list:
     nothing = [_nothing(value) for value in values]
     try:
         call, tree, text = _call(frame)
-        reader = _Reader(frame, tree, call, local)
+        reader = _Reader(frame, tree, text, call, local)
         return [
             reader.argument(node, value, text)
             for node, value in zip(call.args, values, strict=True)
@@ -50,18 +53,37 @@ def typed_arguments(frame: types.FrameType, values: tuple, local) -> list:
         return nothing
 
 
-def questions(frame: types.FrameType, values: tuple, local) -> list[Expr]:
-    """The arguments of the call that a frame makes, as typed, without what only rewrites them, as `unfold` and `doit`.
+@dataclass
+class Asked:
+    """An argument as typed, without what only rewrites it, as `unfold` and `doit`.
 
-    Without a text, the values.
+    Args:  value: what SymPy makes of it; unevaluated: the same as it stands
+           computed: the texts of what it computes, and the variables that another cell computed
     """
+
+    value: Expr
+    unevaluated: Expr
+    computed: frozenset = frozenset()
+
+
+def questions(frame: types.FrameType, values: tuple, local) -> list[Asked]:
+    """The arguments of the call that a frame makes; without a text, their values."""
     try:
         call, tree, text = _call(frame)
-        reader = _Bare(frame, tree, call, local)
-        with evaluate(True):
-            return [sympify(reader.read(node)) for node in call.args]
+        return [
+            _asked(node, _Bare(frame, tree, text, call, local)) for node in call.args
+        ]
     except Exception:  # as above: then only the values are compared
-        return list(values)
+        return [Asked(value, value) for value in values]
+
+
+def _asked(node, reader):
+    with evaluate(True):
+        value = sympify(reader.read(node))
+    computed = frozenset(reader.computed)
+    with evaluate(False):
+        unevaluated = sympify(reader.read(node))
+    return Asked(value, unevaluated, computed)
 
 
 def _nothing(value):
@@ -98,9 +120,10 @@ def _call(frame):
 class _Reader:
     """Reads nodes of a cell's text as expressions that SymPy does not evaluate."""
 
-    def __init__(self, frame, tree, call, local):
+    def __init__(self, frame, tree, text, call, local):
+        self.text = text
         self.space = {**frame.f_globals, **frame.f_locals}
-        self.local, self.computes = local, False
+        self.local, self.computes, self.exact = local, False, False
         self.assigned = {}
         for line in tree.body:
             if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name):
@@ -114,6 +137,8 @@ class _Reader:
             return [self.argument(*pair, text) for pair in pairs]
         self.computes = False
         e = self.typed(node, value)
+        if e is not None and e.has(Float):
+            e = self.exactly(node) or e
         if e is None or self.computes:
             return e, None
         return e, " ".join(ast.get_source_segment(text, node).split())
@@ -127,9 +152,23 @@ class _Reader:
         with evaluate(True):
             return e if evaluated(e, self.local) == value else None
 
+    def exactly(self, node):
+        """An argument, whose text is known to be read as Python has it, with fractions for its decimals; or None."""
+        self.exact = True
+        with evaluate(False):
+            e = sympify(self.read(node))
+        self.exact = False
+        return None if e.has(Float) else e
+
     def read(self, node):
         if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-            return OPERATORS[type(node.op)](self.read(node.left), self.read(node.right))
+            operator_ = OPERATORS[type(node.op)]
+            left, right = self.read(node.left), self.read(node.right)
+            if self.exact and isinstance(left, int) and isinstance(right, int):
+                # Python would round a quotient of integers
+                with evaluate(True):
+                    return operator_(Rational(left), Rational(right))
+            return operator_(left, right)
         if isinstance(node, ast.UnaryOp) and type(node.op) in OPERATORS:
             return OPERATORS[type(node.op)](self.read(node.operand))
         if isinstance(node, ast.Tuple):
@@ -138,7 +177,17 @@ class _Reader:
             return self.variable(node)
         if isinstance(node, ast.Call) and not node.keywords:
             return self.call(node)
+        if self.exact and isinstance(node, ast.Constant):
+            return self.constant(node)
         return self.value(node)
+
+    def constant(self, node):
+        """A number; a decimal that Python has not rounded, as 0.5, as the fraction that it is."""
+        if not isinstance(node.value, float):
+            return node.value
+        exact = Fraction(Decimal(ast.get_source_segment(self.text, node)))
+        unrounded = exact == Fraction(node.value)
+        return Rational(exact.numerator, exact.denominator) if unrounded else node.value
 
     def variable(self, node):
         """A variable by the text that the same cell assigned to it, where that is what it still stands for."""
@@ -146,7 +195,11 @@ class _Reader:
         plain = not isinstance(value, Expr) or not value.args
         if plain or isinstance(value, IndexedBase) or len(lines) != 1 or not lines[0]:
             return value
+        exact, self.exact = self.exact, False
         e = self.typed(lines[0], value)
+        self.exact = exact
+        if e is not None and exact:
+            e = self.read(lines[0])
         return value if e is None else e
 
     def call(self, node):
@@ -179,6 +232,10 @@ REWRITING = frozenset(
 class _Bare(_Reader):
     """Reads a text without the calls that only rewrite what is in them."""
 
+    def __init__(self, *places):
+        super().__init__(*places)
+        self.computed = set()
+
     def call(self, node):
         attribute = isinstance(node.func, ast.Attribute)
         name = node.func.attr if attribute else getattr(node.func, "id", "")
@@ -189,11 +246,19 @@ class _Bare(_Reader):
             return self.read(inner)
         if name == "Derivative" and len(node.args) == 2:
             return Partial(*map(self.read, node.args))
-        return super().call(node)
+        before, self.computes = self.computes, False
+        e = super().call(node)
+        if self.computes:
+            self.computed.add(ast.dump(node))
+        self.computes = before or self.computes
+        return e
 
     def variable(self, node):
         """A variable by what the same cell assigned to it, where that is one line."""
         value, lines = self.value(node), self.assigned.get(node.id, ())
-        if isinstance(value, IndexedBase) or len(lines) != 1 or not lines[0]:
+        if not isinstance(value, Expr) or not value.args:
+            return value
+        if len(lines) != 1 or not lines[0]:
+            self.computed.add(ast.dump(node))
             return value
         return self.read(lines[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sympy import Derivative, Expr, IndexedBase, Symbol, evaluate, sympify
+from sympy import Derivative, Expr, Float, IndexedBase, Symbol, evaluate, sympify
 
 from ..symbolic.calculus import index_ranges, resolve
 from ..symbolic.chains import DEFINITION, Equation
@@ -17,7 +17,7 @@ from .claim import CannotJudge, Claim, in_one_line
 from .folding import in_short
 from .names import DefinedBase, Name, head
 from .question import unanswered
-from .typed import typed_arguments
+from .typed import evaluated, typed_arguments
 from .verdict import Line, Verdict, bundle, proving
 
 
@@ -181,8 +181,11 @@ def _line(name, typed, value, claim):
     """A Line; that its text and SymPy's value of it are equal is proved where a derivative is taken."""
     shown, text = typed
     with evaluate(True):
-        own = claim.read(name, value)
         value = sympify(value)
+        if shown is not None and value.has(Float) and not shown.has(Float):
+            # the text has the fraction of which Python made a decimal
+            value = evaluated(shown, local)
+        own = claim.read(name, value)
     text = text or lettered(own)[0]
     if shown is None:
         return Line(own, value, text)
