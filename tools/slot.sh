@@ -20,5 +20,7 @@ step() {
 command -v nvidia-smi > /dev/null && nvidia-smi > "$folder/device.txt"
 step tests 200 "$python" -m pytest -q -p no:benchmark -n 8 -m gpu tests/test_gpu.py
 step times 240 "$python" tools/gpu_times.py --json "$folder/gpu.json" "$@"
+# The notebooks of the site, where it is built, with Triton that compiles.
+step notebooks 240 "$python" tools/gpu_notebooks.py --json "$folder/notebooks.json"
 # It goes on where the first step ran out of time.
 step rest 600 "$python" tools/gpu_times.py --json "$folder/gpu.json" --dtypes bfloat16 float16 float32 "$@"

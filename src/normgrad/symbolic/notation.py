@@ -117,16 +117,10 @@ class Local(Expr):
 
 
 def with_parts(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """The expression with its parts changed; what has none, and an entry, stays.
-
-    One whose parts all stay is the same object: SymPy asks much of what it builds, as which entry of a Max is less.
-    """
+    """The expression built anew with its parts changed; what has none, and an entry, stays."""
     if not e.args or isinstance(e, Indexed):
         return e
-    parts = [change(part) for part in e.args]
-    if all(new is old for new, old in zip(parts, e.args, strict=True)):
-        return e
-    return e.func(*parts)
+    return e.func(*map(change, e.args))
 
 
 def rename_bound(e: Expr) -> Expr:
