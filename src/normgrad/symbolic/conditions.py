@@ -162,16 +162,24 @@ def _fold(base, defs):
     for head, _ in defs:
         own = indices_of(head)
         if len(own) == len(letters) <= 1:
-            value = nf(defs.unfold(head)).xreplace(dict(zip(own, letters, strict=True)))
+            value = _form(head, defs)
+            value = value.xreplace(dict(zip(own, letters, strict=True)))
             # "r >= 0" would say nothing of r := sqrt(t), which needs t >= 0 itself
             if _core(value) == core and not _needs_of(head, defs):
                 return head
     if isinstance(base, Opaque):
         form = nf(base.args[0])
         for head, _ in defs:
-            if head.is_Symbol and nf(defs.unfold(head)) == form:
+            if head.is_Symbol and _form(head, defs) == form:
                 return base.func(head)
     return base
+
+
+def _form(head, defs):
+    """The normal form of what a defined name stands for; remembered, since each condition asks all of them."""
+    if head not in defs.forms:
+        defs.forms[head] = nf(defs.unfold(head))
+    return defs.forms[head]
 
 
 def _core(e):

@@ -49,6 +49,7 @@ class Defs:
     def __init__(self):
         self._lines = {}  # name: (head, formula)
         self.needs = {}  # side: what `conditions` found that it needs
+        self.forms = {}  # head: the normal form of what it stands for
 
     def __setitem__(self, head: Expr, e: Expr):
         e = check_expression(str(head), e)
@@ -84,6 +85,7 @@ class Defs:
             )
         self._lines[name] = (head, e)
         self.needs.clear()
+        self.forms.clear()
 
     def __contains__(self, e) -> bool:
         return name_of(e) in self._lines

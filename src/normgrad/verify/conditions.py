@@ -106,15 +106,16 @@ class Condition:
             return ""
         return reason
 
-    def is_implied(self, definitions: Norm) -> bool:
+    def is_implied(self, definitions: Norm, roots: set[Expr]) -> bool:
         """Whether it holds wherever the definitions have a value, so that a claim need not say it.
+
+        Args:  roots: of what is positive in the definitions
 
         For the root of mean(x**2) - mean**2 + eps, which the definitions take of the mean of (x - mean)**2 plus eps.
         It keeps "is not 0" in the claim of a layer that divides by the root of a sum of squares alone.
         """
         if self.kind == TAKEN:
             return False
-        roots = _positive_roots(definitions)
         for term in Mul.make_args(definitions.defs.unfold(self.relation.lhs)):
             base = term.base if isinstance(term, Pow) else term
             for part in Mul.make_args(nf(sqrt(base))):
@@ -162,11 +163,12 @@ def concluded(
         if results[name].kind == REFUTED and verdict.case:
             needed = conditions[: rests_on.get(name)]
             results[name] = _within(verdict, needed, definitions)
-    where = [*conditions, *map(Condition, definitions.needs)]
+    needed = [*conditions, *map(Condition, definitions.needs)]
+    roots = _positive_roots(definitions) if needed else set()
     where = tuple(
         Where(condition.text(definitions.defs), condition.line)
-        for condition in where
-        if not condition.is_implied(definitions)
+        for condition in needed
+        if not condition.is_implied(definitions, roots)
     )
     return whole(results, replace(claim, where=where), assumptions)
 
