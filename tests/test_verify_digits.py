@@ -1,9 +1,46 @@
-"""A variance as a difference of nearly equal numbers is named in the first line of a function's proof, and no other."""
+"""Where digits are lost is named in the first line of a proof, and no other line is."""
+
+import re
 
 import pytest
-from launchers import FUNCTION, ROWS
+from launchers import FUNCTION, HEAD, ROWS
+from tables import blocks
+from test_verify_array_claims import of_loops
 
-from normgrad.verify import log_softmax, norm, verify
+from normgrad.verify import (
+    CHUNK,
+    COLUMNS,
+    WHOLE,
+    M,
+    N,
+    Out,
+    T,
+    eps,
+    log_softmax,
+    norm,
+    softmax,
+    verify,
+)
+
+NORMS = {"rms": norm(), "layer": norm(center=True, bias=True)}
+NORMS |= {gate: norm(gate=gate) for gate in ("swish", "sigmoid")}
+NORMS |= {"softmax": softmax(), "logsoftmax": log_softmax()}
+LIBRARIES = {"torch": "import torch\n", "numpy": "import math\nimport numpy as np\n"}
+LIBRARIES |= {"launch": HEAD, "triton": HEAD}
+LIBRARIES["loops"] = LIBRARIES["numpy"]
+MATRIX = {"stride": "s"}
+INPUTS = {"X": T("x", **MATRIX), "W": T("weight"), "n": N, "eps": eps, "B": WHOLE}
+FORWARD = INPUTS | {"Y": Out("y", **MATRIX)}
+WITH_BIAS = FORWARD | {"Bi": T("bias")}
+BACKWARD = INPUTS | {"DY": T("dy", **MATRIX), "R": T("rstd")}
+BACKWARD |= {"DX": Out("dx", **MATRIX)}
+SUMS = {"DY": T("dy", **MATRIX), "X": T("x", **MATRIX), "R": T("rstd"), "B": WHOLE}
+SUMS |= {"DW": Out("dw", "p, j", **MATRIX), "m": M, "n": N, "K": CHUNK}
+# of the table's kernels: {what is in place of the outputs: the binding, of which a kernel has a part}
+BINDINGS = {"fwd": FORWARD, "soft": FORWARD, "fwdb": WITH_BIAS, "bwd": BACKWARD}
+BINDINGS |= {"fwdc": WITH_BIAS | {"B": COLUMNS}, "dw": SUMS}
+BINDINGS |= {"bwdln": BACKWARD | {"MU": T("mean")}}
+BINDINGS |= {"gate": FORWARD | {"G": T("gate", **MATRIX)}}
 
 NUMPY = """import numpy as np
 
@@ -41,6 +78,13 @@ def first_line(text):
         "((x * x).sum(-1, keepdims=True) - x.sum(-1, keepdims=True) * mean) / x.shape[1]",
         "np.mean((x - 3) ** 2, -1, keepdims=True) - np.mean(x - 3, -1, keepdims=True) ** 2",
         "np.subtract(np.mean(x * x, -1, keepdims=True), np.square(mean))",
+        "np.mean(x * x - mean * mean, -1, keepdims=True)",
+        "(np.sum(x * x, -1, keepdims=True) - x.shape[1] * mean * mean) / x.shape[1]",
+        "np.mean(x * x - 2 * mean * x + mean * mean, -1, keepdims=True)",
+        "np.mean(x * x - x * mean, -1, keepdims=True)",
+        "np.mean(x * x, -1, keepdims=True); var -= mean * mean",
+        "(np.sqrt(np.mean(x * x, -1, keepdims=True)) - mean)"
+        " * (np.sqrt(np.mean(x * x, -1, keepdims=True)) + mean)",
     ],
 )
 def test_a_variance_in_one_pass_is_named(variance):
@@ -55,6 +99,8 @@ def test_a_variance_in_one_pass_is_named(variance):
         "x.var(-1, keepdims=True)",
         "np.mean((x - mean) ** 2, -1, keepdims=True) - np.mean(x - mean, -1, keepdims=True) ** 2",
         "np.mean(x * (x - mean), -1, keepdims=True)",
+        "np.mean((x - mean) * (x + mean), -1, keepdims=True)",
+        "np.mean((x - mean) ** 2, -1, keepdims=True); var -= np.mean(x - mean) ** 2 * 0",
     ],
 )
 def test_a_variance_in_two_passes_is_not(variance):
@@ -123,8 +169,6 @@ def rms_norm(x, weight, eps):
     [
         "F.layer_norm(x.half(), (x.shape[-1],), weight.half(), bias.half(), eps)",
         "F.layer_norm(x, (x.shape[-1],), weight, bias, eps).half()",
-        "((x - m).half() ** 2).mean(-1, keepdim=True, dtype=torch.float32)"
-        ".add(eps).rsqrt() * (x - m) * weight + bias",
     ],
 )
 def test_what_torch_adds_up_in_float32_is_not_said_to_be_in_16_bits(body):
@@ -154,3 +198,57 @@ def log_softmax(x):
     return z - np.log(np.exp(z).sum(-1, keepdims=True))
 """
     assert "overflows" not in str(verify(function, log_softmax(), outputs=("y",)))
+
+
+def table():
+    """The columns of the next test, for each program of the table."""
+    for words, header, text in blocks("verify_digits.txt"):
+        yield pytest.param(words, *header.split(), text, id=f"{words} {text[:150]}")
+
+
+@pytest.mark.parametrize(("words", "library", "name", "outputs", "text"), list(table()))
+def test_a_program_that_loses_digits_is_named_and_no_other(
+    words, library, name, outputs, text
+):
+    text = LIBRARIES[library] + text
+    marked = [at for at, line in enumerate(text.split("\n"), 1) if "# <<" in line]
+    if library == "triton":
+        (header,) = re.findall(r"^def kernel\((.*)\):$", text, flags=re.M)
+        names = re.findall(r"\w+(?=,|:|$)", header.replace(" tl.constexpr", ""))
+        binding = {key: e for key, e in BINDINGS[outputs].items() if key in names}
+        grid = "programs" if outputs == "dw" else "rows"
+        verdict = verify(text, binding, grid, NORMS[name])
+    elif library == "loops":
+        stored = {key: Out(key) for key in outputs.split(",")}
+        verdict = of_loops(text, NORMS[name], stored, {})
+    else:
+        outputs = None if outputs == "-" else outputs.split(",")
+        verdict = verify(text, NORMS[name], outputs)
+    assert verdict, verdict
+    lost = [said for said in verdict.numbers if "2^31" not in said]
+    assert len(lost) == len(marked), lost
+    for said, line in zip(lost, marked, strict=True):
+        assert words in said and said.endswith(f"(line {line})")
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        ("x * rstd * w, => (x * rstd).to(tl.float16) * w,", "line 14"),
+        ("x * rstd * w, => -2 * (x * rstd).to(tl.float16) * (-0.5 * w),", "line 14"),
+        ("x * rstd * w, => (x * rstd).to(tl.float16).to(tl.float32) * w,", "line 14"),
+        ("x * rstd * w, => tl.where(mask, (x * rstd * w).to(tl.float16), 0.0),", ""),
+        ("x * rstd * w, => -2 * (x * rstd * w).to(tl.float16) / -2,", ""),
+        ("x * rstd * w, => x * rstd * (2 * w.to(tl.float16)) / 2,", ""),
+        ("x * rstd * w, => x.to(tl.bfloat16) * rstd * w,", ""),
+        ("x * rstd * w, => tl.maximum(x.to(tl.float16), x) * rstd * w,", ""),
+    ],
+)
+def test_a_value_in_16_bits_that_is_used_further_is_named(edit, words):
+    """A power of 2, a sign and a store lose no digit; an entry of a tensor may be of 16 bits itself."""
+    old, new = edit.split(" => ")
+    assert old in ROWS
+    line = str(verify(ROWS.replace(old, new), norm())).split("\n")[0]
+    assert line.startswith("proved")
+    assert ("intermediate values in float16" in line) == bool(words)
+    assert words in line

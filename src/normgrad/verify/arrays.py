@@ -28,7 +28,14 @@ from ..symbolic.symbols import M, N
 from .binding import PIDS
 from .binding import PROGRAMS as PROGRAM_COUNTS
 from .definitions import LETTERS, is_target
-from .digits import is_variance
+from .digits import (
+    ROUNDED,
+    Exponentials,
+    is_exact,
+    is_scaled,
+    is_variance,
+    overflowing,
+)
 from .maxima import Maximum, head_of
 from .over_rows import Turn, summed
 from .places import FLOOR
@@ -59,7 +66,8 @@ class State:
            narrowed: what else the claim needs to say of them; numbers: of dtypes
            widths: (what has to be below 2^31, the line) of the integers in its kernels
            line: that is read; cancelling: the lines of variances that are differences of nearly equal numbers
-           narrow: (what is rounded below float32, the line) of sums and of rows' statistics
+           narrow: (what is rounded below float32, the line) of sums, of rows' statistics and of what is used further
+           exponentials: that may overflow
            maxima: {the largest of a row: its Maximum}
            is_turned: whether a tensor has been transposed, whose layout later ones may have
     """
@@ -86,6 +94,7 @@ class State:
     line: int = 0
     cancelling: list[int] = field(default_factory=list)
     narrow: list[tuple[str, int]] = field(default_factory=list)
+    exponentials: Exponentials = field(default_factory=Exponentials)
     maxima: dict = field(default_factory=dict)
     is_turned: bool = False
 
@@ -215,6 +224,8 @@ class Memory:
             state().values.append(check_bits(e))
         self.kind, self.cell, self.fixed, self.argument = kind, cell, "", False
         self.written, self.changed = True, False
+        # where its entries lost digits in 16 bits, as (("float16", 9),)
+        self.rounded: tuple = ()
         # whether NumPy has a number for it, which += does not change
         self.scalar = False
         # from row to row, None where rows follow each other; whether each program holds the sum of its own rows
@@ -401,6 +412,8 @@ class Array:
             state().narrow.append((f"sums in {dtype}", state().line))
         elif N not in self.memory.shape and e.has(Sum):
             state().narrow.append((f"a row's statistic in {dtype}", state().line))
+        else:
+            keep_rounding(self, e)
 
     def _check_share(self, own, over):
         """Refuse a write that depends on which of several programs has a row."""
@@ -495,7 +508,54 @@ def check_no_targets(*arrays: Array) -> None:
 
 def copied(a: Array) -> Array:
     """A new array with the same entries."""
-    return like(a, a.shape, a.e)
+    return of_one_rounding(like(a, a.shape, a.e), a)
+
+
+# digits that are lost in 16 bits
+
+
+def of_one_rounding(new: Any, *values: Any) -> Any:
+    """What holds entries of other arrays, which lost digits where theirs did."""
+    for value in values:
+        if isinstance(value, Array):
+            new.memory.rounded += value.memory.rounded
+    return new
+
+
+def keep_rounding(a: Array, e: Expr) -> None:
+    """Keeps that an array of 16 bits holds numbers that have more of them, whatever the arguments' dtype.
+
+    For x_hat.half(), and a product of two tensors of float16. It leaves out an entry of an argument, which may be of
+    that dtype, and a row's statistic, which is named as one.
+    """
+    of_a_row = N not in a.memory.shape and e.has(Sum)
+    if a.dtype in HALVES and not of_a_row and not is_exact(e):
+        a.memory.rounded += ((a.dtype, state().line),)
+
+
+def use_rounded(*values: Any) -> None:
+    """Notes where what is used further has lost digits."""
+    for value in values:
+        if isinstance(value, Array):
+            for dtype, line in value.memory.rounded:
+                state().narrow.append((f"{ROUNDED} in {dtype}", line))
+
+
+def note_digits(operation: str, a: Expr, b: Expr, dtype: str) -> None:
+    """Notes a variance in one pass, and a product or quotient that is nan where an exponential overflows.
+
+    Args:  dtype: of the result
+    """
+    wider = dtype == "float64" != state().dtype
+    if not wider and is_variance(operation, a, b):
+        state().cancelling.append(state().line)
+    note_overflow(state().exponentials.of_operation(operation, a, b))
+
+
+def note_overflow(lines: list[int]) -> None:
+    """Notes the lines of exponentials that overflow."""
+    if lines:
+        state().numbers.append(overflowing(lines))
 
 
 def scalar(a: Array) -> Array:
@@ -535,10 +595,13 @@ def broadcast(*shapes: Sequence[Expr]) -> tuple[Expr, ...]:
     return tuple(result)
 
 
-def elementwise(f: Callable[..., Expr], *operands: Any, kind: str = "float") -> Array:
+def elementwise(
+    f: Callable[..., Expr], *operands: Any, kind: str = "float", is_chosen: bool = False
+) -> Array:
     """f of every entry, with broadcasting.
 
     Args:  f: of expressions; operands: arrays of floats of one library, and numbers
+           is_chosen: whether each entry is one of an operand
     """
     for value in operands:
         if not isinstance(value, Array | Scalar | int):
@@ -546,7 +609,26 @@ def elementwise(f: Callable[..., Expr], *operands: Any, kind: str = "float") -> 
     arrays = [value for value in operands if isinstance(value, Array)]
     library, dtype = _common(arrays)
     shape = broadcast(*[a.shape for a in arrays])
-    return scalar(array(shape, f(*map(plain, operands)), library, dtype, kind))
+    value = array(shape, f(*map(plain, operands)), library, dtype, kind)
+    _keep_roundings(value, arrays, is_chosen)
+    return scalar(value)
+
+
+def _keep_roundings(value, arrays, is_chosen):
+    """Keeps where a result, and what it is made of, lose digits.
+
+    For x_hat * w of a rounded x_hat. It leaves out a power of 2 and a sign, by which no digit is lost.
+    """
+    e = by_rows(value).memory.e
+    if is_chosen:
+        of_one_rounding(by_rows(value), *arrays)
+        return
+    for a in arrays:
+        if a.memory.rounded and is_scaled(e, a.e):
+            of_one_rounding(value, a)
+            return
+    use_rounded(*arrays)
+    keep_rounding(by_rows(value), e)
 
 
 def _common(arrays):
@@ -649,9 +731,7 @@ def arithmetic(operation: str, a: Any, b: Any) -> Any:
         raise NotRead(f"{operation} of truth values, which count as integers")
     value = elementwise(ARITHMETIC[operation], a, b)
     if isinstance(a, Array) and isinstance(b, Array):
-        wider = value.dtype == "float64" != state().dtype
-        if not wider and is_variance(operation, a.e, b.e):
-            state().cancelling.append(state().line)
+        note_digits(operation, a.e, b.e, value.dtype)
     return value
 
 
@@ -732,7 +812,11 @@ def chosen(condition: Any, a: Any, b: Any) -> Array:
     if "bool" in kinds or "float" not in kinds:
         raise NotRead("where of truth values, or of integers")
     # np.where makes an array without axes, and no number
-    return copied(elementwise(lambda h, p, q: h * p + (1 - h) * q, condition, a, b))
+    return copied(
+        elementwise(
+            lambda h, p, q: h * p + (1 - h) * q, condition, a, b, is_chosen=True
+        )
+    )
 
 
 # axes
@@ -898,6 +982,7 @@ def note_sum(library: str, dtype: str) -> None:
 def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     """The sum over axes; keep leaves them with one entry."""
     note_sum(a.library, a.dtype)
+    use_rounded(a)
     sizes = {a.letter(axis): a.shape[axis] for axis in axes}
     shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]
     if a.memory.is_short:
@@ -928,7 +1013,7 @@ def greatest(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     over = letters[a.letter(axes[0])]
     head = head_of(state().maxima, Maximum(entry.xreplace(letters), over))
     shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]
-    kept = like(a, shape, head.xreplace(own))
+    kept = of_one_rounding(like(a, shape, head.xreplace(own)), a)
     if keep:
         return kept
     order = [axis for axis in range(a.ndim) if axis not in axes]
@@ -985,10 +1070,13 @@ def einsum(text: Any, arrays: Sequence[Any]) -> Array:
     if library == "torch" and len({a.dtype for a in arrays}) > 1:
         raise NotRead("a product of tensors of two dtypes, which torch refuses")
     added = {letters[c]: size for c, size in sizes.items() if c not in result}
+    use_rounded(*arrays)
     if added:
         note_sum(library, dtype)
     product = summed(product, added)
     axes = {letters[c]: AXES[len(result) - 1 - k] for k, c in enumerate(result)}
     shape = [sizes[c] for c in result]
     new = scalar(array(shape, product.xreplace(axes), library, dtype))
+    if not added:
+        keep_rounding(new, new.memory.e)
     return perhaps_view(arrays[0], new) if set(result) == set(operands) else new

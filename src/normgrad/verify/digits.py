@@ -1,10 +1,32 @@
-"""Where digits are lost: a variance as a difference of nearly equal numbers, an exponential that overflows."""
+"""Where digits are lost: a variance as a difference of nearly equal numbers, an exponential that overflows, 16 bits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from sympy import Add, Expr, Indexed, Mul, S, Sum, expand
+from sympy import (
+    Abs,
+    Add,
+    Expr,
+    Heaviside,
+    Indexed,
+    Max,
+    Min,
+    Mul,
+    Pow,
+    S,
+    Sum,
+    Symbol,
+    exp,
+    expand,
+    log,
+)
+
+# what all entries of a row are, where they are equal
+LEVEL = Symbol("level", positive=True)
+# {a tensor: its entries then}
+ON_LEVEL = {"x": LEVEL, "mean": LEVEL, "residual_out": LEVEL, "residual": S.Zero}
+ON_LEVEL["rstd"] = Symbol("rstd", positive=True)
 
 
 def cancelling(lines: Iterable[int]) -> str:
@@ -23,25 +45,78 @@ def overflowing(lines: Iterable[int]) -> str:
     return f"{OVERFLOWS} ({', '.join(f'line {line}' for line in lines)})"
 
 
-def overflows(e: Expr) -> bool:
-    """Whether exp(e) grows with an entry of x from which the largest of its row is not subtracted.
+# before "in float16 (line 4)"
+ROUNDED = "intermediate values"
 
-    For `exp(x) / sum(exp(x))` and `exp(x - mean(x))`, which are nan where an entry of x is far above the others. It
-    leaves out exp(-x) of a sigmoid, and x beside a logarithm or a root of its row.
+
+# 16 bits
+
+
+def _is_power_of_2(number):
+    """Whether a number is a power of 2, or minus one."""
+    if not number.is_Rational or number == 0:
+        return False
+    return abs(number.p).bit_count() == number.q.bit_count() == 1
+
+
+def is_exact(e: Expr) -> bool:
+    """Whether e is a number of the text, or an entry of a tensor, times a power of 2.
+
+    For `tl.load(W).to(tl.float16)`, which loses no digit where the tensor is of float16. It leaves x * rstd, which does
+    whatever the tensors' dtypes.
     """
-    growth = S.Zero
+    if e.has(Heaviside):
+        step = min(e.atoms(Heaviside), key=str)
+        return all(is_exact(e.xreplace({step: way})) for way in (S.Zero, S.One))
+    factor, entry = e.as_coeff_Mul()
+    if isinstance(entry, Max | Min):
+        return _is_power_of_2(factor) and all(map(is_exact, entry.args))
+    return e.is_number or isinstance(entry, Indexed) and _is_power_of_2(factor)
+
+
+def is_scaled(e: Expr, of: Expr) -> bool:
+    """Whether e is another number times a power of 2, or its absolute value, which loses no digit of it."""
+    return e == Abs(of) or of != 0 and _is_power_of_2(e / of)
+
+
+# exponentials
+
+
+def _exponent(e):
+    """u of exp(u), or of 2**u; None of what is neither."""
+    if isinstance(e, exp):
+        return e.args[0]
+    if isinstance(e, Pow) and e.base.is_number and e.base > 1:
+        return e.exp
+    return None
+
+
+def _is_unbounded(e):
+    """Whether an exponent grows with the entries of a tensor, from which no maximum is subtracted.
+
+    For exp(x), exp(x - mean(x)) and exp(-gate). It leaves out x - max(x), and x beside a logarithm or root of its row.
+    """
+    growth, has_maximum, others = S.Zero, False, False
     for term in Add.make_args(expand(e)):
         factor, entry = term.as_coeff_Mul()
-        if isinstance(entry, Indexed) and str(entry.base) in ("x", "largest_x"):
-            growth += factor
-        elif {str(part.base) for part in entry.atoms(Indexed)} != {"x"}:
-            if entry.has(Indexed):
-                return False
-        elif not entry.has(Sum):
-            growth += factor
-        elif not _is_mean(entry):
+        bases = {str(part.base) for part in entry.atoms(Indexed)}
+        if any(base in ("rstd", "x_hat", "y") for base in bases):
             return False
-    return bool(growth > 0)
+        if isinstance(entry, Indexed) and bases <= {"x", "largest_x"}:
+            growth += factor
+            has_maximum |= bases == {"largest_x"}
+        elif any(base.startswith("largest_") for base in bases):
+            return False
+        elif entry.has(Sum) and bases == {"x"}:
+            if not _is_mean(entry):
+                return False
+        elif bases and entry.has(Sum, log):
+            return False
+        elif bases == {"x"}:
+            growth += factor
+        else:
+            others |= bool(bases)
+    return growth > 0 if has_maximum else bool(growth != 0 or others)
 
 
 def _is_mean(term):
@@ -50,41 +125,117 @@ def _is_mean(term):
     return len(sums) == 1 and isinstance(sums[0], Sum) and sums[0].function.is_Indexed
 
 
+def _is_infinite(e):
+    """Whether a number is infinite where one of its exponentials is."""
+    exponent = _exponent(e)
+    if exponent is not None:
+        return _is_unbounded(exponent)
+    if isinstance(e, Add):
+        return any(map(_is_infinite, e.args))
+    if isinstance(e, Mul):
+        return any(map(_is_infinite, e.args)) and not any(map(_is_zero, e.args))
+    if isinstance(e, Pow):
+        return bool(e.exp.is_positive) and _is_infinite(e.base)
+    return isinstance(e, Sum) and _is_infinite(e.function)
+
+
+def _is_zero(e):
+    """Whether a number is 0 where one of its exponentials is infinite."""
+    if isinstance(e, Mul):
+        return any(map(_is_zero, e.args))
+    return isinstance(e, Pow) and bool(e.exp.is_negative) and _is_infinite(e.base)
+
+
+def _without_indices(e):
+    """An expression in which entries of a tensor are one symbol, by which it is known with other indices."""
+    entries = {entry: Symbol(str(entry.base)) for entry in e.atoms(Indexed)}
+    return _added_up(e.xreplace(entries))
+
+
+def _added_up(e):
+    """An expression with a product for each sum of equal terms."""
+
+    def product(term, *limits):
+        if term.has(*[index for index, *_ in limits]):
+            return Sum(term, *limits)
+        for _, first, last in limits:
+            term *= last - first + 1
+        return term
+
+    return e.replace(Sum, product)
+
+
+class Exponentials:
+    """The exponentials that may overflow, of one program; lines: {exponent without indices: where it is taken}."""
+
+    def __init__(self):
+        self.lines: dict[Expr, int] = {}
+
+    def taken(self, e: Expr, line: int) -> None:
+        """Keeps an elementary function's value, where it is an exponential that may overflow."""
+        exponent = _exponent(e)
+        if exponent is not None and _is_unbounded(exponent):
+            self.lines.setdefault(_without_indices(exponent), line)
+
+    def of_logarithm(self, e: Expr) -> list[int]:
+        """The lines of the exponentials of which a logarithm is infinite, where its value is not."""
+        return self._lines_of(e) if self.lines and _is_infinite(e) else []
+
+    def of_operation(self, operator: str, a: Expr, b: Expr) -> list[int]:
+        """The lines of the exponentials by which a product or quotient is nan.
+
+        For exp(x) / sum(exp(x)), which is inf / inf. It leaves out 1 / (1 + exp(-x)), which is 0 where exp(-x) is
+        infinite, as the sigmoid is.
+        """
+        if not self.lines or operator not in ("Mult", "Div"):
+            return []
+        infinite = _is_infinite(a), _is_infinite(b)
+        is_nan = all(infinite)
+        if operator == "Mult":
+            is_nan = infinite[0] and _is_zero(b) or infinite[1] and _is_zero(a)
+        return self._lines_of(a, b) if is_nan else []
+
+    def _lines_of(self, *numbers):
+        exponents = set()
+        for e in numbers:
+            for part in e.atoms(exp, Pow):
+                exponent = _exponent(part)
+                if exponent is not None:
+                    exponents.add(_without_indices(exponent))
+        return sorted({line for e, line in self.lines.items() if e in exponents})
+
+
+# variances
+
+
 def is_variance(operator: str, a: Expr, b: Expr) -> bool:
-    """Whether a sum or difference is a variance in one pass: a mean of squares less the square of the mean.
+    """Whether a sum or difference loses a variance: its terms grow with the square of a row's level, it does not.
 
-    For `square / n - mean * mean`, whose digits cancel where a row is far from 0. It leaves out the squares of what a
-    mean, or a number near it, was taken off.
+    For `square / n - mean * mean` and `x * x - mean * mean`, whose digits cancel where a row is far from 0; and for two
+    numbers of a row such as its root mean square and its mean. It leaves out what is made of x - mean.
     """
-    if operator not in ("Add", "Sub") or not (a.has(Sum) and b.has(Sum)):
+    if operator not in ("Add", "Sub") or not (a.has(Indexed) and b.has(Indexed)):
         return False
-    if operator == "Add":
-        return _cancels(a, -b) or _cancels(b, -a)
-    return _cancels(a, b) or _cancels(b, a)
-
-
-def _cancels(squares, square):
-    """Whether two numbers are c * N * sum(x**2) and c * sum(x)**2, beside what has no sum."""
-    square_sum, c = _multiple(squares.as_dummy(), 1)
-    row_sum, d = _multiple(square.as_dummy(), 2)
-    if square_sum is None or row_sum is None:
+    entries = a.atoms(Indexed) | b.atoms(Indexed)
+    names = {str(entry.base) for entry in entries}
+    on_level: Mapping = ON_LEVEL
+    if len(names) == 1:
+        on_level = dict.fromkeys(names, LEVEL)
+    if not names <= on_level.keys():
         return False
-    (r, *ends), (s, *row_ends) = square_sum.limits[0], row_sum.limits[0]
-    x = row_sum.function.xreplace({s: r})
-    entries = x.atoms(Indexed)
-    if not entries or x.has(Sum) or not all(entry.has(r) for entry in entries):
+    on_level = {entry: on_level[str(entry.base)] for entry in entries}
+    of_a_row = _is_of_a_row(a) and _is_of_a_row(b)
+    a, b = (expand(_added_up(e.xreplace(on_level))) for e in (a, b))
+    result = expand(a - b if operator == "Sub" else a + b)
+    if of_a_row:
+        return a.has(LEVEL) and b.has(LEVEL) and not result.has(LEVEL)
+    if not (a.is_polynomial(LEVEL) and b.is_polynomial(LEVEL)):
         return False
-    difference = c * square_sum.function - ends[1] * d * x**2
-    return ends == row_ends and expand(difference) == 0
+    a, b, result = (e.coeff(LEVEL, 2) for e in (a, b, result))
+    return bool(a != 0 and b != 0 and result == 0)
 
 
-def _multiple(e, power):
-    """(a sum, the number before its power) of an expression with one term that has a sum; else (None, 0)."""
-    terms = [term for term in Add.make_args(e) if term.has(Sum)]
-    sums = terms[0].atoms(Sum)
-    if len(terms) == 1 and len(sums) == 1:
-        (sum_,) = sums
-        factor = terms[0] / sum_**power
-        if len(sum_.limits) == 1 and not factor.has(Sum):
-            return sum_, factor
-    return None, S.Zero
+def _is_of_a_row(e):
+    """Whether a number is the same in all columns."""
+    outside = e.xreplace(dict.fromkeys(e.atoms(Sum), S.Zero))
+    return all(len(entry.indices) < 2 for entry in outside.atoms(Indexed))

@@ -44,10 +44,13 @@ from .arrays import (
     is_number,
     kind_of,
     like,
+    note_digits,
     number,
+    of_one_rounding,
     plain,
     scalar,
     state,
+    use_rounded,
 )
 from .binding import letter
 from .genuine import (
@@ -1171,11 +1174,13 @@ class Reader(Walker):
             return
         if not isinstance(owner, Array):
             raise NotRead(f"a write to {type(owner).__name__}")
+        state().line = target.lineno
         view = indexed(owner, key if isinstance(key, tuple) else (key,), write=True)
         value = _operand(view, value)
         if broadcast(view.shape, value.shape) != view.shape:
             raise Misfit("a value that does not fit where it is written")
         view.write(value.e)
+        of_one_rounding(view, value)
 
     def read_AugAssign(self, node, scope):
         """name op= value, which changes an array in place."""
@@ -1183,10 +1188,12 @@ class Reader(Walker):
         match node.target:
             case ast.Name(id=name):
                 old, value = scope.load(name), self.evaluate(node.value, scope)
+                state().line = node.lineno
                 scope.names[name] = self._changed(operation, old, value)
             case ast.Subscript(value=owner, slice=key):
                 owner, key = self.evaluate(owner, scope), self.evaluate(key, scope)
                 value = self.evaluate(node.value, scope)
+                state().line = node.lineno
                 if not isinstance(owner, Array):
                     words = f"an entry of {type(owner).__name__} changed in place"
                     raise NotRead(words)
@@ -1701,6 +1708,9 @@ def _in_place(target, operation, value):
             raise Misfit("a change in place by what has another shape")
         target = _grown(target, shape)
     target.memory.cell = cell
+    if target.memory.written:
+        note_digits(operation, target.unnoted(), value.e, target.dtype)
+    use_rounded(target, value)
     if operation in ("Add", "Sub"):
         target.write(value.e if operation == "Add" else -value.e, add=True)
     else:

@@ -179,8 +179,12 @@ class Language:
                 raise NotRead(f"{path} of {spelled(dtype)}, {why}")
             if row.needs:
                 self.tiles.sums.needs(value, row.needs)
-            self.tiles.sums.maxima.check_function(name, value)
-            return replace(apply(row.f, value), dtype=dtype)
+            maxima = self.tiles.sums.maxima
+            maxima.check_function(name, value)
+            result = apply(row.f, value)
+            maxima.exponentials.taken(result.inside, self.tiles.memory.line)
+            rounded = self.tiles.sums.rounded_by(result, dtype, value)
+            return replace(result, dtype=dtype, rounded=rounded)
         if name not in READ:
             raise NotRead(f"{path}: this function is not read")
         method = getattr(self, name)
@@ -264,7 +268,8 @@ class Language:
             case _ if names <= FLOATS:
                 number = self.tiles.number(value)
                 self.tiles.keep_statistic(number, names)
-                return replace(number, dtype=names)
+                rounded = number.rounded or self.tiles.sums.rounding(number, names)
+                return replace(number, dtype=names, rounded=rounded)
             case Mask() if names == BOOLEANS:
                 return value
             case Index() if names <= INTEGERS - BOOLEANS:
@@ -411,7 +416,9 @@ class Language:
         value = None
         if function is Max:
             value = self.tiles.sums.maxima.larger(x, y)
-        return replace(value or apply(function, x, y), dtype=results(*names))
+        value = value or apply(function, x, y)
+        rounded = x.rounded or y.rounded
+        return replace(value, dtype=results(*names), rounded=rounded)
 
     def _axis(self, size) -> str:
         """The axis that a length of a tile belongs to."""
@@ -487,9 +494,12 @@ class Language:
             dtype = results(x.dtype, y.dtype)
             return replace(chosen, axes=fit(x.axes, y.axes), dtype=dtype)
         x, y = self.tiles.number(x), self.tiles.number(y)
+        dtype, rounded = results(x.dtype, y.dtype), x.rounded or y.rounded
         if isinstance(condition, Mask):
-            return self.tiles.where(condition, x, y)
-        return replace(self._chosen(condition, x, y), dtype=results(x.dtype, y.dtype))
+            chosen = self.tiles.where(condition, x, y)
+        else:
+            chosen = self._chosen(condition, x, y)
+        return replace(chosen, dtype=dtype, rounded=rounded)
 
     def _chosen(self, condition, x, y):
         """x where a condition on values holds, else y."""
@@ -608,7 +618,8 @@ class Language:
             names = self._names(dtype)
         if set(input.axes) - {"1"} - set(value.axes):
             self.tiles.keep_sum(names, self.tiles.memory.line)
-        return replace(value, dtype=names)
+            self.tiles.sums.use_rounded(input)
+        return replace(value, dtype=names, rounded="")
 
     def max(
         self,

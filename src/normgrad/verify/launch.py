@@ -29,12 +29,14 @@ from .arrays import (
     DType,
     Scalar,
     Stride,
+    by_rows,
     is_integer,
     is_number,
     kind_of,
     note_stride,
     plain,
     state,
+    use_rounded,
 )
 from .binding import (
     ADDRESS,
@@ -135,7 +137,7 @@ class Reading:
     Args:  stored: {argument: what it holds, in i and j}; conditions: of its operations
            filled: the lines where a masked lane counts as 0; assumed, narrowed: in words
            widths: {what has to be below 2^31: the line}; numbers: what else the claim says of dtypes
-           maxima: {the largest of a row: its Maximum}
+           maxima: {the largest of a row: its Maximum}; loaded: the arguments that it reads
     """
 
     stored: Mapping[str, Expr]
@@ -146,6 +148,7 @@ class Reading:
     widths: Mapping[Expr | None, int]
     numbers: Sequence[str]
     maxima: Mapping
+    loaded: Sequence[str]
 
 
 class Caller:
@@ -975,6 +978,7 @@ class _Binding:
             tiles.widths.conditions(),
             tiles.defects,
             maxima,
+            list(memory.loads),
         )
 
     def _check_rows(self, memory):
@@ -1025,6 +1029,7 @@ class _Binding:
             else:
                 state().words.append(words)
         note_stride(*[self.values[key] for key in self.kinds])
+        use_rounded(*map(by_rows, map(self.tensors.get, reading.loaded)))
         results = {}
         for key, stored in reading.stored.items():
             results[key] = self._result(key, stored)

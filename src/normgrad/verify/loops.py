@@ -48,7 +48,7 @@ from .definitions import Norm
 from .functions import entry, followed
 from .interpreter import Function, Reader
 from .memory import entry_of
-from .programs import REAL, noted
+from .programs import REAL, digits_of, noted
 from .python_source import definition
 from .tables.signatures import Known
 from .text import check_seconds, check_type
@@ -73,6 +73,8 @@ WORDS = {
     FLOAT: DType("numpy", "float64"),
 }
 # of Numba's compiler, which change no number but its last digits
+# of the arguments, which a cast to float64 makes wider
+DTYPE = "float32"
 OPTIONS = {"nopython", "boundscheck", "nogil", "fastmath", "error_model", "inline"}
 ALWAYS = (
     REAL,
@@ -212,14 +214,14 @@ def _argument(name, bound):
             if before is not None:
                 axes = AXES[: len(shape)][::-1]
                 e = entry_of(before, list(zip(shape, axes, strict=True)))
-            value = array(shape, e, "numpy", "float64")
+            value = array(shape, e, "numpy", DTYPE)
             value.memory.argument = True
             if before is None:
                 value.memory.written, value.memory.zero_before = False, name
             return value
         case Filled(shape, value):
             shape = tuple(map(sympify, shape))
-            return array(shape, sympify(value), "numpy", "float64")
+            return array(shape, sympify(value), "numpy", DTYPE)
         case str() if bound in WORDS:
             return WORDS[bound]
         case bool():
@@ -272,7 +274,7 @@ def _read(program, binding, outputs, definitions, zero, seconds, run):
     """The verdict, of one reading."""
     compiled = Compiled()
     reader = Reader(symbols=False, compiled=compiled)
-    with tracing("numpy", "float64") as trace, evaluate(True):
+    with tracing("numpy", DTYPE) as trace, evaluate(True):
         trace.sizes, trace.zero = (Integer(0),), zero
         if OWN in binding.values():
             trace.sizes = (Integer(0), PROGRAMS)
@@ -300,7 +302,8 @@ def _read(program, binding, outputs, definitions, zero, seconds, run):
         results = [verdict.claim or name for name, verdict in verdicts.items()]
         promises = [f"if {text}" for text in trace.words if text.endswith(BEFORE)]
         try:
-            claim = Claim(", ".join(results), clauses=tuple(promises))
+            clauses, digits = tuple(promises), digits_of(trace)
+            claim = Claim(", ".join(results), clauses=clauses, numbers=digits)
             verdict = noted(trace, definitions, verdicts, claim, list(ALWAYS))
         except (NotRead, NotImplementedError) as reason:
             return refused(reason)

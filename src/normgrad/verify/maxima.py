@@ -31,7 +31,7 @@ from ..symbolic.notation import name_of, tensor
 from ..symbolic.signs import is_positive
 from ..symbolic.symbols import M, N, i, j
 from .definitions import ONEHOT
-from .digits import overflows
+from .digits import Exponentials
 from .values import (
     COLUMN,
     CORNER,
@@ -134,7 +134,7 @@ class Maxima:
            tiles: {tensor: the tile that it is the largest of}
            running: {tensor: (the name before the turn, the tile) that it is the larger of}
            unbounded: what loops carry that is -inf before the first turn
-           overflowing: the lines with an exponential that overflows
+           exponentials: that may overflow; overflowing: the lines of those by which a number is nan
     """
 
     def __init__(self, sums):
@@ -144,6 +144,7 @@ class Maxima:
         self.tiles: dict[IndexedBase, Number] = {}
         self.running: dict[IndexedBase, tuple] = {}
         self.unbounded: set[Symbol] = set()
+        self.exponentials = Exponentials()
         self.overflowing: dict[int, None] = {}
 
     def is_one(self, e: Expr) -> bool:
@@ -258,8 +259,9 @@ class Maxima:
     def check_function(self, name: str, value: Number) -> None:
         """Refuses functions of what may be -inf, but exponentials that are 0 there."""
         e = expand(value.inside)
-        if name in ("exp", "exp2") and overflows(e):
-            self.overflowing[self.sums.line] = None
+        if name in ("log", "log2"):
+            lines = self.exponentials.of_logarithm(value.inside)
+            self.overflowing.update(dict.fromkeys(lines))
         for marker in self.unbounded & e.free_symbols:
             times = e.coeff(marker, 1)
             is_linear = times.is_positive and not self._is_bare(e - times * marker)

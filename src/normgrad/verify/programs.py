@@ -47,7 +47,7 @@ from .definitions import (
     rows,
 )
 from .difference import field_terms
-from .digits import cancelling
+from .digits import ROUNDED, cancelling
 from .functions import (
     Input,
     Trace,
@@ -747,12 +747,7 @@ class _Claim:
         if self.forward:
             # a gradient of x + s - s is one only where s has a value
             state = state.beside(self.forward.ran[2].noted)
-        numbers = dict.fromkeys(state.numbers)
-        if state.cancelling:
-            numbers[cancelling(state.cancelling)] = None
-        for words, line in state.narrow:
-            numbers[f"with {words} (line {line})"] = None
-        numbers = *numbers, *below(state.widths)
+        numbers = *digits_of(state), *below(state.widths)
         claim = Claim(results, clauses=tuple(clauses), numbers=numbers)
         return noted(state, definitions, verdicts, claim, assumptions)
 
@@ -987,6 +982,18 @@ def _recognized(names, definitions, takes_gradients):
         own = [GRADIENT[name] for name in names]
     recognized = set(own) <= outputs and len(set(own)) == len(own)
     return own if recognized else None
+
+
+def digits_of(state: State) -> tuple[str, ...]:
+    """What a claim says of digits that a trace has seen lost."""
+    words = dict.fromkeys(state.numbers)
+    if state.cancelling:
+        words[cancelling(state.cancelling)] = None
+    sums = {line for kind, line in state.narrow if not kind.startswith(ROUNDED)}
+    for kind, line in state.narrow:
+        if line not in sums or not kind.startswith(ROUNDED):
+            words[f"with {kind} (line {line})"] = None
+    return tuple(words)
 
 
 def noted(

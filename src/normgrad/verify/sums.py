@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 from operator import add, mul, sub, truediv
 
-from sympy import Expr, S, Symbol, expand, nan
+from sympy import Expr, S, Sum, Symbol, expand, nan
 
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import total
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, i, j
 from .conditions import NEEDED, TAKEN, Condition
-from .digits import is_variance
+from .digits import is_exact, is_scaled, is_variance
 from .maxima import Maxima
 from .places import LEAST, Places
-from .tables.dtypes import results
+from .tables.dtypes import NARROW, results, spelled
 from .tables.elementary import DIVISOR, NONNEGATIVE, POSITIVE
 from .values import (
     COLUMN,
@@ -51,6 +51,8 @@ class Sums:
         self.domain: dict[Condition, None] = {}
         # the lines of variances that are differences of nearly equal numbers
         self.cancelling: dict[int, None] = {}
+        # where numbers that are used further were rounded, as "float16 (line 9)"
+        self.rounded: dict[str, None] = {}
         self.maxima = Maxima(self)
         self.running = Running(self)
 
@@ -70,7 +72,37 @@ class Sums:
         dtype = results(a.dtype, b.dtype, operator)
         if not dtype <= EXACT_ENOUGH and is_variance(operator, a.inside, b.inside):
             self.cancelling[self.line] = None
-        return replace(value, dtype=dtype)
+        maxima = self.maxima
+        lines = maxima.exponentials.of_operation(operator, a.inside, b.inside)
+        maxima.overflowing.update(dict.fromkeys(lines))
+        rounded = self.rounded_by(value, dtype, a, b)
+        return replace(value, dtype=dtype, rounded=rounded)
+
+    def rounding(self, value: Number, dtype: frozenset) -> str:
+        """Where a number loses digits as one of a dtype, whatever the tensors' dtypes; "" where it does not.
+
+        For x_hat.to(tl.float16), and a product of two numbers of float16. It leaves out an entry of a tensor, which may
+        be of that dtype, and a row's statistic, of which the claim says more.
+        """
+        of_a_row = value.place("C") is None and value.inside.has(Sum)
+        if not dtype <= NARROW or of_a_row or is_exact(value.inside):
+            return ""
+        return f"{spelled(dtype)} (line {self.line})"
+
+    def rounded_by(self, result: Number, dtype: frozenset, *operands: Number) -> str:
+        """Where the result of an operation has lost digits; keeps where its operands have.
+
+        For x_hat * w of a rounded x_hat. It leaves out a power of 2 and a sign, by which no digit is lost, and a store.
+        """
+        for operand in operands:
+            if operand.rounded and is_scaled(result.inside, operand.inside):
+                return operand.rounded
+        self.use_rounded(*operands)
+        return self.rounding(result, dtype)
+
+    def use_rounded(self, *operands: Number) -> None:
+        """Keeps where what is used further has lost digits."""
+        self.rounded.update({n.rounded: None for n in operands if n.rounded})
 
     def _operate(self, operator, a, b):
         function = {

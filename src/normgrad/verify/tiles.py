@@ -11,7 +11,7 @@ from ..symbolic.signs import is_positive
 from ..symbolic.symbols import M, N
 from .binding import PIDS, Launch
 from .definitions import ONEHOT
-from .digits import cancelling, overflowing
+from .digits import ROUNDED, cancelling, overflowing
 from .memory import Memory
 from .places import Places
 from .sums import Sums
@@ -177,8 +177,9 @@ class Tiles:
 
     @property
     def defects(self) -> list[str]:
-        """What the claim says of sums and statistics below float32, of variances in one pass, and of exponentials."""
+        """What the claim says of what is below float32, of variances in one pass, and of exponentials."""
         kinds = {"sums": self.narrow, "a row's statistic": self.statistics}
+        kinds[ROUNDED] = [n for n in self.sums.rounded if n not in self.narrow]
         words = [f"with {kind} in {', '.join(n)}" for kind, n in kinds.items() if n]
         if self.sums.cancelling:
             words.append(cancelling(self.sums.cancelling))

@@ -121,6 +121,7 @@ class Number:
            places: those that it depends on, one for each axis
            pending: sums that are not complete; share: axes of the grid over whose programs it is yet to be summed
            dtype: what it may be, in the names of tables/dtypes.py; all of floating point where a tensor's is loaded
+           rounded: where it lost digits in 16 bits, as "float16 (line 9)"
     """
 
     parts: tuple
@@ -129,6 +130,7 @@ class Number:
     pending: tuple = ()
     share: frozenset = frozenset()
     dtype: frozenset = field(default=ANY, compare=False)
+    rounded: str = field(default="", compare=False)
 
     @property
     def inside(self) -> Expr:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from operator import mul
 
-from sympy import KroneckerDelta, Max, Min, S, Sum, exp
+from sympy import KroneckerDelta, Max, Min, S, Sum, log
 
 from ...symbolic.symbols import N
 from ..arrays import (
@@ -33,10 +33,13 @@ from ..arrays import (
     greatest,
     is_integer,
     is_number,
+    keep_rounding,
     like,
     matmul,
     moved,
+    note_overflow,
     number,
+    of_one_rounding,
     perhaps_view,
     plain,
     reshaped,
@@ -45,7 +48,6 @@ from ..arrays import (
     total,
     variance,
 )
-from ..digits import overflowing, overflows
 from ..over_rows import Listed
 from .elementary import functions
 from .signatures import Known, each, table, wrong
@@ -93,8 +95,11 @@ def cast(a, dtype, copy=False):
     if name in HALVES and N not in a.shape and a.e is not None and a.e.has(Sum):
         state().narrow.append((f"a row's statistic in {name}", state().line))
     if a.kind == "float" and a.dtype == name != "mixed" and not copy:
+        if name in HALVES:
+            keep_rounding(a, a.e)
         return a
-    new = array(a.shape, a.e, a.library, name)
+    new = of_one_rounding(array(a.shape, a.e, a.library, name), a)
+    keep_rounding(new, a.e)
     same = "mixed" in (a.dtype, name) and not copy
     return perhaps_view(a, new) if same else new
 
@@ -116,9 +121,11 @@ def noted(row, e):
     """An elementary function of an entry."""
     if row.needs:
         check_defined(row.f, e)
-    if row.f is exp and overflows(e):
-        state().numbers.append(overflowing([state().line]))
-    return row.f(e)
+    result = row.f(e)
+    state().exponentials.taken(result, state().line)
+    if result.has(log) and not e.has(log):
+        note_overflow(state().exponentials.of_logarithm(e))
+    return result
 
 
 root = partial(noted, functions("numpy")["sqrt"])
@@ -145,7 +152,7 @@ def of_operation(operation, x1, x2):
 
 def of_bound(f, x1, x2):
     """The larger, or the smaller, of two."""
-    return elementwise(f, *as_arrays(True, x1, x2))
+    return elementwise(f, *as_arrays(True, x1, x2), is_chosen=True)
 
 
 def clipped(a, least, largest):
@@ -157,7 +164,7 @@ def clipped(a, least, largest):
         raise NotRead("a clamp between a tensor and a number, which torch refuses")
     for f, bound in ((Max, least), (Min, largest)):
         if bound is not None:
-            a = elementwise(f, a, bound)
+            a = elementwise(f, a, bound, is_chosen=True)
     return a
 
 
@@ -266,7 +273,7 @@ def rows_of(values):
     if is_number(entry):
         entry = array((), plain(entry), state().library, state().dtype)
     e = entry.memory.e.xreplace({turn.letter: AXES[entry.ndim]})
-    return like(entry, (turn.size, *entry.shape), e)
+    return of_one_rounding(like(entry, (turn.size, *entry.shape), e), entry)
 
 
 # shapes

@@ -30,8 +30,10 @@ from ..arrays import (
     expanded,
     floats,
     greatest,
+    keep_rounding,
     matmul,
     number,
+    of_one_rounding,
     plain,
     power,
     reshaped,
@@ -39,6 +41,7 @@ from ..arrays import (
     state,
     strides_of,
     total,
+    use_rounded,
 )
 from ..binding import letter
 from .elementary import functions
@@ -157,6 +160,7 @@ def in_place(run, a, *values):
     if result.shape != a.shape:
         raise Misfit("a result in place that has another shape")
     a.write(result.e)
+    of_one_rounding(a, result)
     return a
 
 
@@ -336,12 +340,17 @@ def normalized(center, a, normalized_shape, weight, bias, eps=EPS):
 
 def widened(a):
     """A tensor of 16 bits as torch's own norms and softmax compute with it, in float32."""
+    use_rounded(a)
     return array(a.shape, a.e, "torch", "float32") if a.dtype in HALVES else a
 
 
 def narrowed(a, dtype):
     """A result of theirs, in the dtype of their argument."""
-    return array(a.shape, a.e, "torch", dtype) if dtype in HALVES else a
+    if dtype not in HALVES:
+        return a
+    result = array(a.shape, a.e, "torch", dtype)
+    keep_rounding(result, a.e)
+    return result
 
 
 def share(f, a, dim, dtype):
