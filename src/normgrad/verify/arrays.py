@@ -31,6 +31,7 @@ from .definitions import LETTERS, is_target
 from .digits import (
     ROUNDED,
     Exponentials,
+    is_cancelling,
     is_exact,
     is_scaled,
     is_variance,
@@ -406,11 +407,12 @@ class Array:
         where 5000 is right. It leaves out a result that is added up in float32 and stored in 16 bits.
         """
         dtype = self.memory.dtype
+        note_cancelling(dtype, e, {turn.letter: turn.size for turn in over})
         if dtype not in HALVES:
             return
         if over:
             state().narrow.append((f"sums in {dtype}", state().line))
-        elif N not in self.memory.shape and e.has(Sum):
+        elif is_statistic(self.memory.shape, e):
             state().narrow.append((f"a row's statistic in {dtype}", state().line))
         else:
             keep_rounding(self, e)
@@ -522,13 +524,19 @@ def of_one_rounding(new: Any, *values: Any) -> Any:
     return new
 
 
+def is_statistic(shape: Sequence[Expr], e: Expr) -> bool:
+    """Whether an entry is a number of a whole row, and is none of a column's turn."""
+    columns = {turn.letter for turn in state().loops if turn.size == N}
+    return N not in shape and e.has(Sum) and not columns & e.free_symbols
+
+
 def keep_rounding(a: Array, e: Expr) -> None:
     """Keeps that an array of 16 bits holds numbers that have more of them, whatever the arguments' dtype.
 
     For x_hat.half(), and a product of two tensors of float16. It leaves out an entry of an argument, which may be of
     that dtype, and a row's statistic, which is named as one.
     """
-    of_a_row = N not in a.memory.shape and e.has(Sum)
+    of_a_row = is_statistic(a.memory.shape, e)
     if a.dtype in HALVES and not of_a_row and not is_exact(e):
         a.memory.rounded += ((a.dtype, state().line),)
 
@@ -550,6 +558,14 @@ def note_digits(operation: str, a: Expr, b: Expr, dtype: str) -> None:
     if not wider and is_variance(operation, a, b):
         state().cancelling.append(state().line)
     note_overflow(state().exponentials.of_operation(operation, a, b))
+
+
+def note_cancelling(dtype: str, e: Expr, sizes: dict) -> None:
+    """Notes a sum whose terms cancel to a variance; sizes: {letter: size} of what it is over."""
+    wider = dtype == "float64" != state().dtype
+    columns = [letter for letter, size in sizes.items() if size == N]
+    if columns and not wider and is_cancelling(e, columns[0]):
+        state().cancelling.append(state().line)
 
 
 def note_overflow(lines: list[int]) -> None:
@@ -990,7 +1006,9 @@ def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     if a.memory.partial and [a.axes[axis] for axis in axes] == [0]:
         rest = [size for axis, size in enumerate(shape) if axis not in axes]
         return like(a, shape if keep else rest, a.memory.e)
-    kept = like(a, shape, summed(floats(a, "a sum").e, sizes))
+    e = floats(a, "a sum").e
+    note_cancelling(a.dtype, e, sizes)
+    kept = like(a, shape, summed(e, sizes))
     if keep:
         return kept
     order = [axis for axis in range(a.ndim) if axis not in axes]
@@ -1073,6 +1091,7 @@ def einsum(text: Any, arrays: Sequence[Any]) -> Array:
     use_rounded(*arrays)
     if added:
         note_sum(library, dtype)
+        note_cancelling(dtype, product, added)
     product = summed(product, added)
     axes = {letters[c]: AXES[len(result) - 1 - k] for k, c in enumerate(result)}
     shape = [sizes[c] for c in result]

@@ -17,10 +17,13 @@ from sympy import (
     S,
     Sum,
     Symbol,
+    degree,
     exp,
     expand,
     log,
 )
+
+from ..symbolic.symbols import N
 
 # what all entries of a row are, where they are equal
 LEVEL = Symbol("level", positive=True)
@@ -45,6 +48,8 @@ def overflowing(lines: Iterable[int]) -> str:
     return f"{OVERFLOWS} ({', '.join(f'line {line}' for line in lines)})"
 
 
+# tensors beside which an entry of x stays small
+BOUNDED = {"rstd", "x_hat", "y", "lse", "loss"}
 # before "in float16 (line 4)"
 ROUNDED = "intermediate values"
 
@@ -60,11 +65,13 @@ def _is_power_of_2(number):
 
 
 def is_exact(e: Expr) -> bool:
-    """Whether e is a number of the text, or an entry of a tensor, times a power of 2.
+    """Whether e is a number of the text, or an entry of a tensor, times a power of 2; or the sum of x and residual.
 
-    For `tl.load(W).to(tl.float16)`, which loses no digit where the tensor is of float16. It leaves x * rstd, which does
-    whatever the tensors' dtypes.
+    For `tl.load(W).to(tl.float16)`, which loses no digit where the tensor is of float16, and for residual_out, which is
+    normalized as it is stored. It leaves x * rstd, which loses digits whatever the tensors' dtypes.
     """
+    if e.is_Add and all(part.is_Indexed for part in e.args):
+        return {str(part.base) for part in e.args} == {"x", "residual"}
     if e.has(Heaviside):
         step = min(e.atoms(Heaviside), key=str)
         return all(is_exact(e.xreplace({step: way})) for way in (S.Zero, S.One))
@@ -100,7 +107,7 @@ def _is_unbounded(e):
     for term in Add.make_args(expand(e)):
         factor, entry = term.as_coeff_Mul()
         bases = {str(part.base) for part in entry.atoms(Indexed)}
-        if any(base in ("rstd", "x_hat", "y") for base in bases):
+        if bases & BOUNDED:
             return False
         if isinstance(entry, Indexed) and bases <= {"x", "largest_x"}:
             growth += factor
@@ -212,7 +219,7 @@ def is_variance(operator: str, a: Expr, b: Expr) -> bool:
     """Whether a sum or difference loses a variance: its terms grow with the square of a row's level, it does not.
 
     For `square / n - mean * mean` and `x * x - mean * mean`, whose digits cancel where a row is far from 0; and for two
-    numbers of a row such as its root mean square and its mean. It leaves out what is made of x - mean.
+    numbers of a row such as its root mean square and its mean. It leaves out the squares of x - mean.
     """
     if operator not in ("Add", "Sub") or not (a.has(Indexed) and b.has(Indexed)):
         return False
@@ -233,6 +240,52 @@ def is_variance(operator: str, a: Expr, b: Expr) -> bool:
         return False
     a, b, result = (e.coeff(LEVEL, 2) for e in (a, b, result))
     return bool(a != 0 and b != 0 and result == 0)
+
+
+# of how much the entries of a row of three columns are above its level
+ABOVE_LEVEL = (1, 2, 4)
+
+
+def is_cancelling(e: Expr, column: Symbol) -> bool:
+    """Whether the sum of a product over the columns loses a variance: its terms grow with a row's level, it does not.
+
+    For `x * (x - mean)` and `(x - mean) * (x + mean)`, in which what the mean is rounded by is multiplied by the level.
+    It leaves out `(x - mean) ** 2`, in which it is squared, and what is no product, which is_variance has.
+    """
+    names = {str(entry.base) for entry in e.atoms(Indexed)}
+    has_mean = e.has(Sum) or "mean" in names
+    if e.is_Add or not has_mean or not names <= ON_LEVEL.keys():
+        return False
+    try:
+        terms = [expand(_in_column(e, {column: k})) for k in range(3)]
+    except KeyError:
+        return False
+    if not all(term.is_polynomial(LEVEL) for term in terms):
+        return False
+    most = max(degree(term, LEVEL) for term in terms)
+    return bool(most > 0 and degree(expand(Add(*terms)), LEVEL) < most)
+
+
+def _in_column(e, columns):
+    """An expression of a row in one of its three columns, by the row's level.
+
+    Args:  columns: {letter: its number}
+    Raises:  KeyError for an entry in another column than that of a letter
+    """
+    if isinstance(e, Indexed):
+        value = ON_LEVEL[str(e.base)]
+        if not value.has(LEVEL):
+            return value
+        if len(e.indices) == 1:
+            return value + Add(*ABOVE_LEVEL) / S(3)
+        return value + ABOVE_LEVEL[columns[e.indices[-1]]]
+    if isinstance(e, Sum):
+        ((index, *_),) = e.limits
+        terms = [_in_column(e.function, columns | {index: k}) for k in range(3)]
+        return Add(*terms)
+    if e == N:
+        return S(3)
+    return e.func(*[_in_column(part, columns) for part in e.args]) if e.args else e
 
 
 def _is_of_a_row(e):

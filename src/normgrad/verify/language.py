@@ -619,6 +619,7 @@ class Language:
         if set(input.axes) - {"1"} - set(value.axes):
             self.tiles.keep_sum(names, self.tiles.memory.line)
             self.tiles.sums.use_rounded(input)
+            self.tiles.sums.keep_cancelling(input)
         return replace(value, dtype=names, rounded="")
 
     def max(

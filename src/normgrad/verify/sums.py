@@ -16,7 +16,7 @@ from ..symbolic.notation import total
 from ..symbolic.signs import is_nonnegative, is_positive
 from ..symbolic.symbols import M, N, i, j
 from .conditions import NEEDED, TAKEN, Condition
-from .digits import is_exact, is_scaled, is_variance
+from .digits import is_cancelling, is_exact, is_scaled, is_variance
 from .maxima import Maxima
 from .places import LEAST, Places
 from .tables.dtypes import NARROW, results, spelled
@@ -77,6 +77,13 @@ class Sums:
         maxima.overflowing.update(dict.fromkeys(lines))
         rounded = self.rounded_by(value, dtype, a, b)
         return replace(value, dtype=dtype, rounded=rounded)
+
+    def keep_cancelling(self, value: Number) -> None:
+        """Keeps a sum over lanes of columns whose terms cancel to a variance."""
+        place = value.place("C")
+        if place is not None and not value.dtype <= EXACT_ENOUGH:
+            if is_cancelling(value.inside, place.symbol):
+                self.cancelling[self.line] = None
 
     def rounding(self, value: Number, dtype: frozenset) -> str:
         """Where a number loses digits as one of a dtype, whatever the tensors' dtypes; "" where it does not.

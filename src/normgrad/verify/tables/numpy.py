@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from operator import mul
 
-from sympy import KroneckerDelta, Max, Min, S, Sum, log
+from sympy import KroneckerDelta, Max, Min, S, log
 
-from ...symbolic.symbols import N
 from ..arrays import (
     AXES,
     HALVES,
@@ -33,6 +32,7 @@ from ..arrays import (
     greatest,
     is_integer,
     is_number,
+    is_statistic,
     keep_rounding,
     like,
     matmul,
@@ -92,7 +92,7 @@ def cast(a, dtype, copy=False):
         raise NotRead(f"a cast of {type(a).__name__}")
     check_no_targets(a)
     name = name_of_dtype(a.library, dtype)
-    if name in HALVES and N not in a.shape and a.e is not None and a.e.has(Sum):
+    if name in HALVES and a.e is not None and is_statistic(a.shape, a.e):
         state().narrow.append((f"a row's statistic in {name}", state().line))
     if a.kind == "float" and a.dtype == name != "mixed" and not copy:
         if name in HALVES:
