@@ -103,7 +103,7 @@ def _is_unbounded(e):
 
     For exp(x), exp(x - mean(x)) and exp(-gate). It leaves out x - max(x), and x beside a logarithm or root of its row.
     """
-    growth, has_maximum, others = S.Zero, False, False
+    growth, has_maximum, has_tensor = S.Zero, False, False
     for term in Add.make_args(expand(e)):
         factor, entry = term.as_coeff_Mul()
         bases = {str(part.base) for part in entry.atoms(Indexed)}
@@ -122,8 +122,8 @@ def _is_unbounded(e):
         elif bases == {"x"}:
             growth += factor
         else:
-            others |= bool(bases)
-    return growth > 0 if has_maximum else bool(growth != 0 or others)
+            has_tensor |= bool(bases)
+    return growth > 0 if has_maximum else bool(growth != 0 or has_tensor)
 
 
 def _is_mean(term):
