@@ -254,3 +254,38 @@ def test_a_value_in_16_bits_that_is_used_further_is_named(edit, words):
     assert line.startswith("proved")
     assert ("intermediate values in float16" in line) == bool(words)
     assert words in line
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_named"),
+    [
+        ("h = (x * r).half(); h *= weight; return h", True),
+        ("h = (x * r).half(); return h.mul_(weight)", True),
+        ("h = (x * r).half().clone(); return h * weight", True),
+        ("h = torch.where(x > 0, (x * r).half(), x * r); return h * weight", True),
+        (
+            "h = (x * r).half(); h = torch.stack([a for a in h]); return h * weight",
+            True,
+        ),
+        (
+            "h = (x * r).half(); z = torch.zeros_like(x); z[:] = h; return z * weight",
+            True,
+        ),
+        ("h = (x * r * weight).half(); return -2 * h / -2", False),
+        ("h = (x * r * weight).half(); return h.clone().float()", False),
+        ("h = (x * r * weight).half(); return torch.maximum(h, h)", False),
+        ("h = x.half(); z = weight.half(); return h.float() * r * z", False),
+    ],
+)
+def test_torch_rounds_what_is_used_further(lines, is_named):
+    """Where it is copied, chosen or written between as well; in the same line here, which is named once."""
+    function = f"""import torch
+
+def rms_norm(x, weight, eps):
+    r = torch.rsqrt((x * x).mean(-1, keepdim=True) + eps)
+    {lines}
+"""
+    verdict = verify(function, norm(), outputs=("y",))
+    assert verdict, verdict
+    words = ("with intermediate values in float16 (line 5)",)
+    assert verdict.numbers == (words if is_named else ())
