@@ -103,6 +103,7 @@ def test_a_variance_in_one_pass_is_named(variance):
         "x.var(-1, keepdims=True)",
         "np.mean((x - mean) ** 2, -1, keepdims=True) - np.mean(x - mean, -1, keepdims=True) ** 2",
         "np.mean((x - mean) ** 2, -1, keepdims=True); var -= np.mean(x - mean) ** 2 * 0",
+        "np.mean((x - mean) ** 2, -1, keepdims=True) + 0 * np.sum(x * (x - x.mean()))",
     ],
 )
 def test_a_variance_in_two_passes_is_not(variance):

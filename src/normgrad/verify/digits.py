@@ -270,7 +270,7 @@ def _in_column(e, columns):
     """An expression of a row in one of its three columns, by the row's level.
 
     Args:  columns: {letter: its number}
-    Raises:  KeyError for an entry in another column than that of a letter
+    Raises:  KeyError for an entry in another column than that of a letter, and for a sum over rows
     """
     if isinstance(e, Indexed):
         value = ON_LEVEL[str(e.base)]
@@ -280,7 +280,9 @@ def _in_column(e, columns):
             return value + Add(*ABOVE_LEVEL) / S(3)
         return value + ABOVE_LEVEL[columns[e.indices[-1]]]
     if isinstance(e, Sum):
-        ((index, *_),) = e.limits
+        (index, _, last), *more = e.limits
+        if more or last != N:
+            raise KeyError(index)
         terms = [_in_column(e.function, columns | {index: k}) for k in range(3)]
         return Add(*terms)
     if e == N:
