@@ -92,7 +92,10 @@ def _died(code) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    return f": {name}, a crash. Look for recursion without end, or for too much memory."
+    return (
+        f": {name}, a crash. Look for a kernel's load or store outside of a tensor, for recursion without end, or for "
+        "too much memory."
+    )
 
 
 def _raised(facts, your, task) -> str:

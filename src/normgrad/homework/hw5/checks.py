@@ -298,6 +298,12 @@ def in_float32(exam) -> str:
         )
         raise Wrong(words, key=WIDE)
     (trial,) = rows_of_lengths(exam, OFFSETS[1], (exam.draw.columns,))
+    _check_formats(exam, trial)
+    return "All of the arithmetic is in float32."
+
+
+def _check_formats(exam, trial):
+    """Raises Wrong where an array in float64 is computed from those in float32."""
     computed = []
     with suppress(Wrong):  # what cannot be watched is not held against anybody
         request = exam.oracle.request(trial, op="formats")
@@ -308,7 +314,6 @@ def in_float32(exam) -> str:
             f"one of whole numbers, or where a sum has that dtype. {KEEP}"
         )
         raise Wrong(words, key=WIDE)
-    return "All of the arithmetic is in float32."
 
 
 def merged_in_float32(exam) -> str:
@@ -327,6 +332,7 @@ def merged_in_float32(exam) -> str:
             f"some: it computes in a wider format. {KEEP}"
         )
         raise Wrong(words, key=WIDE)
+    _check_formats(exam, trial)
     return "All of the arithmetic is in float32."
 
 

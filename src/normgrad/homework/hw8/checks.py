@@ -20,8 +20,9 @@ from ..task import Draw
 from .text import text
 
 BYTES = 8  # of one float64
-# Many rows, so that what does not grow with them is small beside what does.
-ROWS, COLUMNS = 128, 48
+# Many rows, so that what does not grow with them is small beside what does; a prime number of them, so that the last
+# tile of several rows goes past the end, and a mask that is missing there is seen.
+ROWS, COLUMNS = 127, 48
 
 
 @dataclass(frozen=True)
