@@ -1,5 +1,7 @@
 """Homework 4: what only a look at memory, masks and names shows, and what is read from a kernel's text."""
 
+import re
+
 import pytest
 from homework_solutions import changed, checked, flat, named
 from wrong_solutions import wrong
@@ -133,6 +135,40 @@ def test_a_kernel_is_read_where_its_numbers_are_wrong(name):
     mistake = next(entry for entry in wrong("hw4") if entry.name == name)
     report = checked(mistake.task, mistake.source("hw4"), feedback="solution")
     assert READ[name] in flat(report), report
+
+
+ROWS = "rows_of(x), rows_of(residual), accumulator(x)"
+COPIES = (ROWS, "x.contiguous(), residual.contiguous(), accumulator(x)")
+# What the kernel calls its pointers to x and to residual.
+POINTERS = [("X", "R"), ("R", "X"), ("Rstd", "Mean"), ("x_ptr", "residual_ptr")]
+
+
+def with_pointers(x, residual):
+    """The reference with y = ... - bias, and other names of two pointers."""
+    text = changed("hw4", COPIES, ("+ bias[None, :]", "- bias[None, :]"))
+    text = re.sub(r"\bx_ptr\b", "first_ptr", text)
+    text = re.sub(r"\bresidual_ptr\b", residual, text)
+    return re.sub(r"\bfirst_ptr\b", x, text)
+
+
+@pytest.mark.parametrize("names", POINTERS)
+def test_a_copy_of_an_input_is_read_whatever_its_name(names):
+    words = flat(checked(FORWARD, with_pointers(*names), feedback="solution"))
+    assert "yours: y = -bias + weight * x_hat" in words, words
+
+
+def test_what_is_no_input_is_said_without_the_provers_words():
+    """A kernel reads 2 * x as "x": its name does not make it x."""
+    double = (ROWS, ROWS.replace("(x),", "(2 * x),", 1))
+    words = flat(report_of(FORWARD, double))
+    assert "is no input and no result of the launcher" in words, words
+    assert "bind" not in words, words
+
+
+def test_a_load_outside_of_a_tensor_has_nothing_to_do_with_rounding():
+    text = changed("hw4").replace("mask = (rows < M)", "mask = (rows <= M)")
+    message = checked(BACKWARD, text)["sizes and strides"].message
+    assert "reads outside of" in message and "rounded" not in message, message
 
 
 ONE_PASS = (

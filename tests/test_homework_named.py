@@ -33,3 +33,19 @@ def test_expressions(name):
     assert named(report) == expected and report.passed == (
         name == "from 0, moved by one"
     ), report
+
+
+DELTAS = {
+    "cotangent": ("w, dy, j, N", "Sum(dy[r] * w[j] * (KroneckerDelta(r, j) - 1 / N), (r, 1, N))", "delta of j and r"),
+    "contract-delta": ("x, w, k, N", "Sum(w[r] * (KroneckerDelta(k, r) - 1 / N) * x[r], (r, 1, N))",
+                       "delta of k and r"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("task", DELTAS)
+def test_a_delta_is_told_in_the_letters_of_the_answer(task):
+    arguments, answer, words = DELTAS[task]
+    name = task.replace("-", "_")
+    source = f"from sympy import *\nr = Symbol('r', integer=True)\ndef {name}({arguments}):\n    return {answer}\n"
+    message = checked(task, source)["no delta is summed over"].message
+    assert words in message, message

@@ -87,6 +87,12 @@ READ = {
         "db = mean(dy, axis=0)",
         ["rows-averaged"],
     ),
+    "centred with the mean of a column": (
+        [("x_hat = (x - mean[:, None]) * rstd", "x_hat = (x - x.mean(0)) * rstd")],
+        "dx = rstd * wdy - rstd * mean(wdy) - rstd * x_hat * mean(x_hat * wdy),"
+        " x_hat = rstd * (x - mean(x, axis=0))",
+        ["wrong-axis"] * 2,
+    ),
     "a number for N": (
         [(C1, "c1 = (x_hat * wdy).sum(-1, keepdims=True) / 8")],
         "dx = rstd * wdy - rstd * mean(wdy) - rstd * x_hat * sum(x_hat * wdy) / 8",
@@ -103,6 +109,70 @@ def test_an_equation_and_what_was_believed(name):
     shown = read(task.reads, task.entry, text, {"dx", "dw", "db"})
     assert [each.misconception for each in shown] == keys
     assert shown[0].implemented == equation and shown[0].difference
+
+
+# None of them is the mean of a column.
+OTHERWISE = {
+    "twice the mean": "x_hat = (x - 2 * x.mean(0)) * rstd",
+    "the sum": "x_hat = (x - x.sum(0)) * rstd",
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_no_equation_has_an_index_that_is_free_and_summed(name):
+    edit = ("x_hat = (x - mean[:, None]) * rstd", OTHERWISE[name])
+    text = edited(solutions.solution("hw3"), [edit], name)
+    task = find("layernorm-backward")
+    shown = read(task.reads, task.entry, text, {"dx", "dw", "db"})
+    assert not any("over i" in each.implemented for each in shown), shown
+    assert "wrong-axis" not in {each.misconception for each in shown}, shown
+
+
+RMS = "1 / np.sqrt((x * x).mean(-1) + eps)"
+RETURNED = ("x_hat * weight, rstd", "x_hat * weight, {}")
+# {what rmsnorm_forward returns as rstd, and its root: (key, equation) of each thing that is said}
+ROOTS = {
+    ("1 / rstd", RMS): [("root-for-reciprocal", "rstd = sqrt(eps + mean(x**2))")],
+    ("1 / rstd**2", RMS): [("variance-for-rstd", "rstd = eps + mean(x**2)")],
+    ("rstd**2", RMS): [("unknown", "rstd = 1 / (eps + mean(x**2))")],
+    ("1 / rstd", "1 / (np.sqrt((x * x).mean(-1)) + eps)"): [
+        ("eps-placement", "y = weight * x_hat, x_hat = x / (sqrt(mean(x**2)) + eps)"),
+        ("root-for-reciprocal", "rstd = sqrt(mean(x**2)) + eps"),
+    ],
+    ("rstd", "1 / (np.sqrt((x * x).mean(-1)) + eps)"): [
+        ("eps-placement", "y = weight * x_hat, rstd = 1 / (sqrt(mean(x**2)) + eps)"),
+    ],
+    ("rstd", "1 / np.sqrt((x * x).mean(-1) + eps**2)"): [
+        ("eps-squared", "y = weight * x_hat, rstd = 1 / sqrt(eps**2 + mean(x**2))"),
+    ],
+}
+
+
+@pytest.mark.parametrize("case", ROOTS)
+def test_what_is_returned_as_rstd_is_written_out(case):
+    returned, root = case
+    text = solutions.solution("hw2").replace(RMS, root)
+    text = text.replace(RETURNED[0], RETURNED[1].format(returned))
+    task = find("rmsnorm-forward")
+    outputs = {"rstd"} if root == RMS else {"y", "rstd"}
+    shown = read(task.reads, task.entry, text, outputs)
+    assert [(each.misconception, each.implemented) for each in shown] == ROOTS[case]
+
+
+NUMBERS = {
+    "1e-5": "backward's eps is the number 1e-05, not forward's argument",
+    "0.001": "backward's eps is the number 0.001, not forward's argument",
+    "0": "eps is missing",
+}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_number_for_eps_is_no_other_place_of_it(torch, number):
+    edit = ("normalized(wide(x), ctx.eps)", f"normalized(wide(x), {number})")
+    report = checked(
+        "layernorm-function", edited(solutions.solution("hw3"), [edit], "")
+    )
+    assert NUMBERS[number] in [each.title for each in report.diagnoses], report
 
 
 MEAN = "mean = tl.sum(p, axis=1) / N"

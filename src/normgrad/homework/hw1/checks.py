@@ -378,14 +378,29 @@ def _swapped(oracle, trials, got, name) -> list:
     return []
 
 
+def _one_term(text) -> str:
+    """What a sum over a delta leaves, in the letters of an answer. Args: text: of the answer"""
+    summed = re.findall(r"\((\w+), 1, \w+\)", text)
+    for pair in re.findall(r"KroneckerDelta\((\w+), (\w+)\)", text):
+        for one, other in (pair, pair[::-1]):
+            if one in summed:
+                return (
+                    f"In a sum over {one}, the delta of {other} and {one} leaves the one term with {one} = {other}; "
+                    f"take the sum away and write {other} for {one} in what is left."
+                )
+    return (
+        "A delta with the index of a sum leaves the one term in which its two indices are equal; take the sum away "
+        "and write the other index in what is left."
+    )
+
+
 def contracted(exam) -> str:
     """No sum still has a delta of its own letter: a delta that is summed over is contracted."""
     _, forms = _forms(exam, exam.trials()[0])
     for name, form in forms.items():
         if form["deltas"]:
             raise Wrong(
-                f"{name} still has a sum over a delta: {form['text'][:120]}. In a sum over r, the delta of k and r "
-                "leaves the one term with r = k; take the sum away and write k for r in what is left.",
+                f"{name} still has a sum over a delta: {form['text'][:120]}. {_one_term(form['text'])}",
                 diagnoses=_named("delta-not-contracted", form["text"],
                                  "the same without that sum"),
             )  # fmt: skip

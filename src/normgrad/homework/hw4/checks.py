@@ -138,9 +138,8 @@ def sizes(exam) -> str:
     try:
         exam.compare(trials, names, apart=True)
     except Wrong as wrong:
-        if wrong.diagnoses:  # there are two reasons, and numbers do not tell them apart
-            words = "Or the sum is normalized as it was before it was rounded."
-            raise Wrong(f"{wrong} {words}") from None
+        if wrong.diagnoses:
+            raise Wrong(str(wrong)) from None
         raise _with_reading(exam, wrong) from None
     try:
         exam.compare(trials[:1], names, layout="wide")

@@ -24,7 +24,7 @@ from sympy import (
 )
 
 from ...symbolic.normal_form import as_powers, nf
-from ...symbolic.notation import tensor
+from ...symbolic.notation import index, tensor
 from ...symbolic.patience import OutOfPatience, limited
 from ...symbolic.symbols import M, N, i, j
 from ...verify.definitions import Norm
@@ -42,6 +42,10 @@ OF_THE_ROOT = {
     "absolute": "sizes stand for squares, without a root",
     "eps outside": "eps stands outside of the root",
 }
+BY_COLUMNS = Edit("axis rows", "x is centred with the mean of its column (axis 0)")
+UPSIDE_DOWN = Edit("rstd -2", "it is the denominator, not its reciprocal")
+# {a power of rstd: the same in the terms under the root}
+POWERS = {-1: "sqrt({})", -2: "{}", 2: "1 / ({})"}
 LONGEST = 300  # characters of an equation that is still read by a person
 
 
@@ -73,6 +77,17 @@ def equations_of(verdict: Verdict, definitions: Norm, seconds: float = 10) -> li
         if equation.yours and (equation.findings or not root):
             equations.append(equation)
         root = own_root or root
+    return _apart_from_rstd(equations, definitions)
+
+
+def _apart_from_rstd(equations, definitions):
+    """The equations; that of y says x_hat for rstd where what is returned as rstd is the denominator."""
+    outputs = {equation.output: equation for equation in equations}
+    y, rstd = outputs.get("y"), outputs.get("rstd")
+    if y and rstd and any(each.edit == UPSIDE_DOWN for each in rstd.findings):
+        product, _, root = y.yours.partition(", rstd = 1 / ")
+        if root and "rstd" not in product:
+            y.yours = f"{product}, x_hat = {_row(definitions).label} / {root}"
     return equations
 
 
@@ -92,13 +107,23 @@ def _equation(output, stored, definitions, root):
         own = _in_the_row(Add(*field_terms(stored, definitions)), definitions)
         if own is not None:
             under = _right_root(definitions)
-            text, findings = of_root(own, under)
+            text, findings = _of_rstd(own, under)
             equation = Equation(output, text, _rstd(under), findings)
     elif output == "y":
         equation, own = _of_y(parts, right, definitions)
     if equation is None:
+        x = _summed(definitions).label
         yours = _in_fewest_terms(parts, definitions)
-        return _of_terms(output, yours, right), None
+        equation = _of_terms(output, yours, right)
+        if output == "rstd":
+            _open_root(equation, yours, _right_root(definitions))
+        elif _is_centred_by_columns(output, parts, definitions):
+            x_hat = f"x_hat = rstd * ({x} - mean({x}, axis=0))"
+            equation.yours = f"{equation.right}, {x_hat}"
+            equation.findings = [Finding(output, BY_COLUMNS, right=right[0])]
+        elif any(map(_mixes, yours)):
+            equation.yours = ""
+        return equation, None
     centred = definitions.defs.body(X_HAT[i, j]) / RSTD[i]
     own = with_entries(
         own, Q, lambda row, column: centred.xreplace({i: row, j: column})
@@ -114,7 +139,7 @@ def _of_y(parts, right, definitions):
     (root, y), under, equations = over, _right_root(definitions), []
     for factor in _factors(root, y, under):
         own = root * sqrt(factor)
-        text, findings = of_root(own, under)
+        text, findings = _of_rstd(own, under)
         e = y.xreplace({RSTD[i]: RSTD[i] / sqrt(factor)})
         e = with_entries(e, row, lambda *at: X_HAT[at] / RSTD[at[0]])
         yours = _in_fewest_terms(Add.make_args(_expanded(e)), definitions)
@@ -125,6 +150,38 @@ def _of_y(parts, right, definitions):
         equation.findings = findings + equation.findings
         equations.append((equation, own))
     return min(equations, key=lambda pair: len(pair[0].findings))
+
+
+def _is_centred_by_columns(output, parts, definitions):
+    """Whether the terms are right but for the mean of a column where that of a row belongs."""
+    head, x, row = definitions.outputs[output], _summed(definitions), index("p")
+    right = Add(*field_terms(head, definitions))
+    if _row(definitions) is not Q or not right.has(X_HAT):
+        return False
+
+    def by_columns(*at):
+        column = Sum(x[row, at[1]], (row, 1, M)) / M
+        return (x[at] - column) * RSTD[at[0]]
+
+    changed = field_terms(with_entries(right, X_HAT, by_columns), definitions)
+    return terms_of(changed) == terms_of(parts)
+
+
+def _mixes(term):
+    """Whether a sum over the rows has a factor of the row before the sum, whose index has the same letter."""
+    return ", over i" in str(term)
+
+
+def _open_root(equation, yours, under):
+    """Writes what rstd stands for into an equation of rstd itself, which is no power of another rstd.
+
+    Args:  yours: the terms of the equation; under: the terms under the right root
+    """
+    equation.right = _rstd(under)
+    powers = [dict(term.outer.powers) for term in yours if term.coefficient == 1]
+    for power, text in POWERS.items():
+        if powers == [{"rstd": power}] and not yours[0].sums:
+            equation.yours = text.format(written(under))
 
 
 def _rstd(under):
@@ -275,6 +332,20 @@ def of_root(e: Expr, right: list[Term]) -> tuple[str, list[Finding]]:
         terms = terms_in(square)
         return f"1 / sqrt({written(terms)})", differences("root", terms, right)
     return _of_sum(below, right)
+
+
+def _of_rstd(e, right):
+    """As of_root; where e is the reciprocal of what can be read, this is what is there."""
+    text, findings = of_root(e, right)
+    if findings or not _opaque(e):
+        return text, findings
+    below, more = of_root(1 / e, right)
+    if not more or not below.startswith("1 / "):
+        return text, findings
+    above = below.removeprefix("1 / ")
+    if above.startswith("("):
+        above = above[1:-1]
+    return above, [Finding("rstd", UPSIDE_DOWN, right=right[0]), *more]
 
 
 def _of_sum(below, right):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -23,6 +24,9 @@ LABELS = {
     "db": "ln-db",
 }
 HINT = "This was read from the kernel's text: look at the line, or at what its masks and addresses let through."
+OF_NO_TENSOR = (
+    "what it points to is no input and no result of the launcher, nor a copy of one"
+)
 # Of verify's reasons: a width that a launcher chooses has no place in a result.
 OF_THE_BLOCK = "which the launcher chooses"
 NORM = {"center": True, "bias": True, "residual": True, "dresidual_out": True}
@@ -43,7 +47,7 @@ def readings(exam, trial) -> list[Diagnosis]:
 
 
 def _of_launch(launch, results, eps) -> list[Diagnosis]:
-    from ...verify import norm, verify
+    from ...verify import T, norm, verify
     from ...verify.proposal import propose
     from ...verify.source import source_of
     from .beliefs import diagnoses
@@ -53,7 +57,13 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
     definitions = norm(**NORM)
     name, text = launch["kernel"], module_text(launch["described"])
     binding, grid = propose(source_of(text, name)[0], name)
-    binding |= bound(launch["arguments"], results, eps)
+    known = bound(launch["arguments"], results, eps)
+    guessed = {
+        argument: meaning
+        for argument, meaning in binding.items()
+        if type(meaning) is not T  # what is read is known by where it lies
+    }
+    binding = guessed | known
     free = {own for own, what in launch["arguments"].items() if not what}
     text = without_stores(text, name, free - binding.keys())
     try:
@@ -73,7 +83,7 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
     reasons = {}
     for output, own in (outputs or {"": verdict}).items():
         if own.why and not own.kind.startswith("proved"):
-            words = f"{own.kind}: {own.why}"
+            words = f"{own.kind}: {_without_bindings(own.why)}"
             if own.line:
                 words += f" ({lines[own.line - 1].strip()})"
             reasons.setdefault(words, []).append(output)
@@ -99,6 +109,13 @@ def without_stores(text, name, pointers) -> str:
             gone = [" " * node.col_offset + "pass", *[""] * (last - first - 1)]
             lines[first:last] = gone
     return "\n".join(lines)
+
+
+def _without_bindings(why) -> str:
+    """A reason of verify's in a student's words: there is nothing to bind."""
+    if "bind pointers as" in why:
+        return OF_NO_TENSOR
+    return re.sub("[;:] bind .*", "", why)
 
 
 def _unread(subject, words) -> Diagnosis:

@@ -117,18 +117,31 @@ def _of_eps(case, definitions, label):
 
     if case is None:
         return []
-    without, key = definitions.at_eps(0).defs, ""
+    without, key, title = definitions.at_eps(0).defs, "", ""
     if compare(case.stored, case.defined, without, seconds=EPS_SECONDS):
         key = "eps-missing"
     for placement in () if key else PLACEMENTS:
         options = definitions.arguments | {"placement": placement}
-        if is_stored(case, norms(**options)):
-            key = "eps-placement"
+        if key or not is_stored(case, norms(**options)):
+            continue
+        key = "eps-placement"
+        if placement == definitions.arguments["placement"]:
+            key, title = "eps-number", _of_number(case)
     if not key:
         return []
-    diagnosis = named(key)
+    diagnosis = named(key, title=title)
     diagnosis.equation = label
     return [diagnosis]
+
+
+def _of_number(case):
+    """What is said of a number that stands for eps."""
+    from ...verify.verdict import eps_of
+
+    number = float(eps_of(case.stored)[0])
+    if str(case.defined).startswith(("y[", "rstd[")):
+        return f"eps is the number {number:g}, not the argument"
+    return f"backward's eps is the number {number:g}, not forward's argument"
 
 
 def _unread(kind, line, why):

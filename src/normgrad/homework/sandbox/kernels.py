@@ -205,7 +205,7 @@ class Launch:
         return int(np.isin(touched[programs > 1], writes[:, 0]).sum())
 
     def facts(self, inputs, results) -> dict:
-        """Plain data for the grader. Args: inputs: {address: name}; results: {address: which one}"""
+        """Plain data for the grader. Args: inputs: {name: tensor}; results: {address: which one}"""
         return {
             "kernel": self.described["kernel"],
             "described": self.described,
@@ -230,19 +230,31 @@ def _reaches(addresses, bounds) -> bool:
 
 
 def _what(value, inputs, results) -> dict:
-    """What an argument of a kernel is: an input or a result of the launcher, a block, a number, a dtype."""
+    """What an argument of a kernel is: an input or a result of the launcher, a block, a number, a dtype.
+
+    A copy of an input, as .contiguous() makes one, is that input.
+    """
     if hasattr(value, "untyped_storage"):
         address = value.data_ptr()
-        if address in inputs:
-            stride = value.stride(0) if value.dim() == 2 else 1
-            return {"input": inputs[address], "stride": stride}
-        return {"result": results[address]} if address in results else {}
+        names = [name for name, own in inputs.items() if own.data_ptr() == address]
+        if address in results and not names:
+            return {"result": results[address]}
+        names += [name for name, own in inputs.items() if _is_copy(value, own)]
+        stride = value.stride(0) if value.dim() == 2 else 1
+        return {"input": names[0], "stride": stride} if names else {}
     if type(value).__name__ == "dtype":
         return {"dtype": True}
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return {}
     block = isinstance(value, int) and value > 1 and value & (value - 1) == 0
     return {"block" if block else "number": value}
+
+
+def _is_copy(value, tensor) -> bool:
+    """Whether a tensor has the shape and the numbers of another one."""
+    if value.shape != tensor.shape or value.numel() < 2:
+        return False
+    return bool((value == tensor.to(value.dtype)).all())
 
 
 def _watch_builder(builder, running, undefined):
@@ -439,7 +451,7 @@ def kernels(target, arguments, options, reader=None):
     ):
         result = target(*values)
     results = returned(result)
-    inputs = {t.data_ptr(): str(name) for name, t in tensors.items()}
+    inputs = {str(name): tensor for name, tensor in tensors.items()}
     outputs = {}
     for number, value in enumerate(results):
         if isinstance(value, torch.Tensor):
