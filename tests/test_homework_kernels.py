@@ -7,6 +7,7 @@ from homework_solutions import changed, checked, flat, named
 from wrong_solutions import wrong
 
 from normgrad.homework.hw4 import gpu
+from normgrad.homework.reading.kernels import OF_NO_TENSOR, _without_bindings
 
 pytest.importorskip("triton")
 
@@ -158,11 +159,15 @@ def test_a_copy_of_an_input_is_read_whatever_its_name(names):
 
 
 def test_what_is_no_input_is_said_without_the_provers_words():
-    """A kernel reads 2 * x as "x": its name does not make it x."""
+    """A kernel reads 2 * x as "x_ptr": its name does not make it x, and no equation is shown of it."""
     double = (ROWS, ROWS.replace("(x),", "(2 * x),", 1))
     words = flat(report_of(FORWARD, double))
-    assert "is no input and no result of the launcher" in words, words
-    assert "bind" not in words, words
+    assert "bind" not in words and "yours:" not in words, words
+    why = "an address that is no pointer: bind pointers as T, Out or InOut; arguments that are not bound: R"
+    assert _without_bindings(why) == OF_NO_TENSOR
+    assert (
+        _without_bindings("a flag is not bound; bind MASKED") == "a flag is not bound"
+    )
 
 
 def test_a_load_outside_of_a_tensor_has_nothing_to_do_with_rounding():
