@@ -382,11 +382,11 @@ def _one_term(text) -> str:
     """What a sum over a delta leaves, in the letters of an answer. Args: text: of the answer"""
     summed = re.findall(r"\((\w+), 1, \w+\)", text)
     for pair in re.findall(r"KroneckerDelta\((\w+), (\w+)\)", text):
-        for one, other in (pair, pair[::-1]):
-            if one in summed:
+        for index, partner in (pair, pair[::-1]):
+            if index in summed:
                 return (
-                    f"In a sum over {one}, the delta of {other} and {one} leaves the one term with {one} = {other}; "
-                    f"take the sum away and write {other} for {one} in what is left."
+                    f"In a sum over {index}, the delta of {partner} and {index} leaves the one term with "
+                    f"{index} = {partner}; take the sum away and write {partner} for {index} in what is left."
                 )
     return (
         "A delta with the index of a sum leaves the one term in which its two indices are equal; take the sum away "

@@ -84,7 +84,7 @@ def _apart_from_rstd(equations, definitions):
     """The equations; that of y says x_hat for rstd where what is returned as rstd is the denominator."""
     outputs = {equation.output: equation for equation in equations}
     y, rstd = outputs.get("y"), outputs.get("rstd")
-    if y and rstd and any(each.edit == UPSIDE_DOWN for each in rstd.findings):
+    if y and rstd and any(finding.edit == UPSIDE_DOWN for finding in rstd.findings):
         product, _, root = y.yours.partition(", rstd = 1 / ")
         if root and "rstd" not in product:
             y.yours = f"{product}, x_hat = {_row(definitions).label} / {root}"

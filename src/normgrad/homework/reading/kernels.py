@@ -57,13 +57,13 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
     definitions = norm(**NORM)
     name, text = launch["kernel"], module_text(launch["described"])
     binding, grid = propose(source_of(text, name)[0], name)
-    known = bound(launch["arguments"], results, eps)
+    launched = bound(launch["arguments"], results, eps)
     guessed = {
         argument: meaning
         for argument, meaning in binding.items()
         if type(meaning) is not T  # what is read is known by where it lies
     }
-    binding = guessed | known
+    binding = guessed | launched
     free = {own for own, what in launch["arguments"].items() if not what}
     text = without_stores(text, name, free - binding.keys())
     try:
