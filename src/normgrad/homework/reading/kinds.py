@@ -12,13 +12,15 @@ from ..named import named
 
 SHORT, SHORTER, ODD, LONG = (4, 16), (4, 64), (4, 17), (4, 1030)
 MANY, FIVE, SINGLE, SINGLE_ODD = (64, 16), (5, 16), (1, 16), (1, 17)
+MIXED = "rows-mixed"
+SUMS = ("dw", "db")  # over the rows
 # (key of the mistake, shapes of x for which all is right, a shape for which it is not), the first that fits
 BY_SIZE = (
     ("padding-counted", (SHORT, SHORTER), ODD),
     ("last-rows", (MANY,), FIVE),
     ("many-rows", (SHORT,), MANY),
     ("many-columns", (SHORT,), LONG),
-    ("rows-mixed", (SINGLE, SINGLE_ODD), SHORT),
+    (MIXED, (SINGLE, SINGLE_ODD), SHORT),
 )
 NARROW = "float32"
 DRAWS = 3
@@ -85,6 +87,8 @@ def _sizes(exam, evidence):
     if _of_shape(exam, SHORT)[0].case.x.shape != SHORT:  # it has no rows and columns
         return []
     for key, right, wrong in BY_SIZE:
+        if key == MIXED and {*names} <= {*SUMS}:  # all rows belong in these
+            continue
         if all(map(is_right, right)) and not is_right(wrong):
             shapes = " and ".join(map(str, right))
             title = f"Right for x of shape {shapes}, wrong for {wrong}"
@@ -102,7 +106,7 @@ def _of_shape(exam, shape):
 def _rows(exam, evidence):
     """Which rows do not reach a sum over the rows: with a cotangent in one row alone, the others are right."""
     for output, _, trial in evidence:
-        if output not in ("dw", "db"):
+        if output not in SUMS:
             continue
         dy, wrong = trial.case.dy, []
         for row in range(len(dy)):
@@ -120,5 +124,7 @@ def _rows(exam, evidence):
             title = (
                 f"{output} is wrong in what {rows} add{'s' * (len(wrong) == 1)} to it"
             )
+            if len(wrong) == len(dy) - 1 > 1:
+                title = f"{output} holds one row's part: is what is added up over the rows inside of the loop?"
             return [named("rows-left-out", title=title)]
     return []
