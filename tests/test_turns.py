@@ -51,7 +51,8 @@ def test_an_answer_gets_its_hint(heading, note, line):
 def verdict(cell, text):
     """(verdict, its words) on the text of a turn that is read."""
     told = json.loads(turns.read(text, json.dumps(cell["read"])))
-    assert "error" not in told, told["error"]
+    if "error" in told:
+        return {"kind": "error"}, told["error"]
     found = told["verdict"]
     parts = [found["kind"], found["claim"], found["why"], found["counterexample"]]
     return found, " ".join(filter(None, parts))
@@ -102,13 +103,44 @@ def test_a_turn_of_the_course_has_a_right_answer_and_three_wrong_ones(chapter):
         ("sum(r[t], (t, 1, N))", "is Sum(x[r], (r, 1, N))"),
         ("sum(r)", "is Sum(x[r], (r, 1, N))"),
         ("r[k]^2", "a power is written **"),
-        ("r(k)", "two factors have * between them"),
+        ("r(k)", "a tensor has square brackets"),
+        ("L2(r[k]) / s", "a name is no function here: two factors have *"),
+        ("1 / s (r[k] - r[j])", "two factors have * between them"),
+        ("2(r[k])", "two factors have * between them"),
+        ("2r[k] / s", "two factors have * between them, as in 2 * x[j]"),
+        ("s[k] * r[k]", "a single quantity here, and has no index"),
+        ("r[k], s", "a comma makes two expressions"),
+        ("...", "the line is still empty"),
+        ("'r[k] / s'", "no quotation marks"),
+        ("Sum(r[t])", "a sum is Sum(x[r], (r, 1, N))"),
+        ("Sum(r[t], t, 1, N)", "a sum is Sum(x[r], (r, 1, N))"),
+        ("Sum(r[k], (q, 1, N))", "its index is an index of the page, as r, no tensor"),
         ("u / s", "'u' is not defined: it is none of this page's names"),
         ("(KroneckerDelta(k, j) - r[k] * r[t]) / s", "$t$ is free on the right side"),
     ],
 )
 def test_a_habit_is_named(line, words):
     assert words in answer(page("rms_norm")[1], line)["words"][0]
+
+
+@pytest.mark.parametrize(
+    "heading, line, words",
+    [
+        (
+            "one_row 4",
+            "(dy[j] - x_hat[j] * c1_rms) / rms",
+            "answer with rms, z, c1_rms",
+        ),
+        ("one_row 4", "(dy[j] - z[j] * c1) / rms", "answer with rms, z, c1_rms"),
+        ("one_row 4", "(dy[j] - z[j] * c1_rms) / s", "s and rms are both shown as s"),
+        ("eps 2", "1 + eps / s", "s and size are both shown as s, and this question"),
+        ("testing_gradients 2", "a1 + a3 * h**2", "what is shown as h is typed width"),
+        ("testing_gradients 3", "bend * width / 3", "shown as bend is typed curve"),
+        ("rms_norm 3", "rstd[i] * c1[j] * wdy[i, j]", " in c1[j]"),
+    ],
+)
+def test_a_name_of_another_layer_is_told_from_the_question_s(heading, line, words):
+    assert words in answer(turn(heading), line)["words"][0]
 
 
 @pytest.mark.parametrize(

@@ -206,15 +206,26 @@ class _Shown(ast.NodeTransformer):
         return ast.copy_location(ast.Expr(ast.copy_location(call, line)), line)
 
 
+A_SUM = "Sum(x[r], (r, 1, N))"
 # {what Python says of a habit that SymPy's expressions do not have: what helps}
 HABITS = {
     r"for \^": "a power is written **, as in x[j]**2; ^ is another operation",
-    r"object is not iterable": "the sum over an index is Sum(x[r], (r, 1, N)); Python's sum adds the items of a list",
-    r"object is not callable": "two factors have * between them",
+    r"object is not iterable": f"the sum over an index is {A_SUM}; Python's sum adds the items of a list",
+    r"Base' object is not callable": "a tensor has square brackets: its entry is x[j]",
+    r"'Name' object is not callable": "a name is no function here: two factors have * "
+    f"between them, and a mean is {A_SUM} / N",
+    r"(?<!Base)(?<!Name)' object is not callable": "two factors have * between them",
+    r"object is not subscriptable": "it is a single quantity here, and has no index",
+    r"invalid decimal literal": "two factors have * between them, as in 2 * x[j]",
     r"name '\w+' is not defined": "it is none of this page's names so far",
     r"missing 1 required positional argument: 'rhs'": "prove takes both sides, as prove(left, right)",
     r"after line continuation": "this is Python, not LaTeX: a fraction is a / b, an entry x[j]",
     r"No module named": "here are SymPy and the package's proofs; the notebook has the others",
+    r"got ellipsis": "the line is still empty",
+    r"got str|: a reason stands after": "an expression has no quotation marks",
+    r"got [tT]uple": "a comma makes two expressions of a line; a product has *, a decimal a point",
+    r"specify dummy variables|Invalid limits given": f"a sum is {A_SUM}, and its index is an index "
+    "of the page, as r, no tensor",
 }
 WRITTEN_ALIKE = "== asks whether both sides are written alike; whether they are equal says prove(left, right)"
 

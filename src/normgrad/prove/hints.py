@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations, islice, permutations, product
 
 from sympy import (
@@ -25,27 +24,35 @@ from sympy import (
     Symbol,
     Tuple,
     evaluate,
+    sqrt,
 )
 
-from ..symbolic.calculus import RangeError, all_ranges, free_letters
+from ..symbolic.calculus import free_letters
 from ..symbolic.definitions import Defs
 from ..symbolic.normal_form import multiply_out
 from ..symbolic.notation import (
     Local,
     Partial,
-    entry_of,
     indices_of,
     name_of,
     names_in,
     rename_bound,
     shape_of,
 )
-from ..symbolic.opaque import concrete
+from ..symbolic.opaque import Opaque, concrete
 from ..symbolic.patience import OutOfPatience
 from ..symbolic.proof import NotProved
 from ..symbolic.proof import prove as kernel_prove
 from ..symbolic.render import latex
 from ..symbolic.witness import Explicit, compared, dimensions, entries
+from .candidates import (
+    Mistake,
+    changed_lines,
+    entries_of,
+    ranges_of,
+    replaced,
+    terms_of,
+)
 
 FALSE, NUMBERS, TERM, DIFFERENCE, ANSWER = 1, 2, 3, 4, 5
 # lengths of a row at which lines are compared: one of 2 is too small to tell N - 1 from 1
@@ -53,19 +60,15 @@ SIZES = (3, 4)
 # points at each place; relative distance up to which two numbers of 30 digits are one
 POINTS = 2
 NEAR = 1e-18
+ALIKE = 1e-10
+# terms of a line of which several are off by one factor
+TERMS = 5
 # proofs of mended lines that are tried, and lines that are tried in numbers
 PROOFS = 4
-MOST = 400
+MOST = 800
+EMPTY = "0 is not the answer: what is asked does not vanish"
+ZERO = "the line comes to 0, and what is asked does not"
 CANNOT = (NotProved, OutOfPatience, ValueError, TypeError, NotImplementedError)
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """One mistake. Args: where: what is wrong, in Markdown; cure: what mends it; line: the mended line"""
-
-    where: str
-    cure: str
-    line: Expr
 
 
 def mistake(left: Expr, right: Expr, defs: Defs) -> Mistake | None:
@@ -76,6 +79,8 @@ def mistake(left: Expr, right: Expr, defs: Defs) -> Mistake | None:
             points = list(_points(left, right, defs))
         except CANNOT:
             return None
+        if _vanishes(right, points, defs):
+            return Mistake(EMPTY if right == 0 else ZERO, "", left)
         tried = 0
         for candidate in _candidates(left, right, defs, points):
             if tried == PROOFS:
@@ -87,6 +92,40 @@ def mistake(left: Expr, right: Expr, defs: Defs) -> Mistake | None:
                 continue
             return candidate
     return None
+
+
+def _vanishes(right, points, defs):
+    """Whether a line is 0, wherever it is defined."""
+    if right == 0:
+        return True
+    if not points or any(abs(rhs) > NEAR for _, _, rhs in points):
+        return False
+    try:
+        return bool(kernel_prove(right, S.Zero, defs))
+    except CANNOT:
+        return False
+
+
+def agreeing(left: Expr, right: Expr, defs: Defs) -> list[Expr]:
+    """The terms of a line that also stand in an answer, where it has others, too. Args: left: the answer"""
+    with evaluate(True):
+        right = rename_bound(defs.opened(right))
+        terms = Add.make_args(multiply_out(right))
+        answered = Add.make_args(multiply_out(left))
+        if len(terms) < 2:
+            return []
+        try:
+            points = [point for point, _, _ in _points(left, right, defs)]
+        except CANNOT:
+            return []
+        rows = [[_value(point, term) for point in points] for term in answered]
+        rows = [row for row in rows if None not in row]
+        found = []
+        for term in terms if points else ():
+            row = [_value(point, term) for point in points]
+            if None not in row and any(all(map(_near, row, other)) for other in rows):
+                found.append(term)
+        return found if len(found) < len(terms) else []
 
 
 def unasked(left: Expr, right: Expr, defs: Defs) -> tuple[Expr, Defs]:
@@ -159,13 +198,25 @@ def _candidates(left, right, defs, points) -> Iterator[Mistake]:
     yield from _factors(right, ratios, pool, divisors, _number, _single)
     lines = [*_indices(left, right), *_added(left, right), *_moved(right)]
     lines += _moved(multiply_out(right))
+    side, _ = unasked(left, right, defs)
+    names = _names(left, right, defs)
+    lines += changed_lines(side, right, names)
     lines += _inner(right)
     lines += _summed(left, right, defs)
     for candidate in islice(_unlike(right, lines), MOST):
         if _fits(points, candidate.line):
             yield candidate
+    fitting = [
+        candidate
+        for candidate in _unlike(right, replaced(right, names))
+        if _fits(points, candidate.line)
+    ]
+    # which of several it was that was typed for another one, nobody can say
+    where = "one name stands where another one belongs"
+    yield from fitting if len(fitting) < 2 else [Mistake(where, "", fitting[0].line)]
+    yield from _several(right, points, pool, divisors)
     yield from _factors(right, ratios, pool, divisors, _pair)
-    yield from _missing(left, right, defs)
+    yield from _difference(left, right, defs, points)
 
 
 def _unlike(right, candidate):
@@ -201,12 +252,13 @@ def _ratios(right, points) -> Iterator[tuple]:
 def _factors(right, ratios, pool, divisors, *ways) -> Iterator[Mistake]:
     """One term of the line, or the whole line, is off by a factor."""
     for term, values in ratios:
-        wanted = [ratio for _, ratio in values]
-        valued = [(S.One, [S.One] * len(wanted))]
-        for factor in pool:
+        wanted = [float(ratio) for _, ratio in values]
+        valued = [(S.One, [1.0] * len(wanted))]
+        for factor in [*pool, *_parts(term)]:
             if _divides(factor, term, divisors):
-                valued.append((factor, [_value(point, factor) for point, _ in values]))
-        valued = [(factor, row) for factor, row in valued if None not in row]
+                row = [_number_at(point, factor) for point, _ in values]
+                if None not in row:
+                    valued.append((factor, row))
         for way in ways:
             yield from (_off_by(right, term, f) for f in way(valued, wanted))
 
@@ -223,26 +275,91 @@ def _divisors(left, right, defs):
     return {power.base for power in powers if power.exp.is_negative}
 
 
+def _parts(term):
+    """What would take a bracket or a root out of a term, change its power, or turn it or a name upside down."""
+    for base, power in term.as_powers_dict().items():
+        if base.is_Number or free_letters(base) - free_letters(term):
+            continue
+        yield base ** (-2 * power)
+        if isinstance(base, Add) and term != base:
+            yield base**-power
+            yield from (base, 1 / base)
+
+
+def _number_at(point, e):
+    """A number of 30 digits as Python has it; None for none."""
+    value = _value(point, e)
+    return None if value is None else float(value)
+
+
+def _alike(a, b):
+    """Whether two rounded numbers are one: what fits is proved later."""
+    return abs(a - b) <= ALIKE * (1 + abs(b))
+
+
 def _number(valued, wanted):
     number = Rational(str(wanted[0])).limit_denominator(12)
-    if all(_near(number.evalf(30), ratio) for ratio in wanted):
+    if all(_alike(float(number), ratio) for ratio in wanted):
         yield number
 
 
 def _single(valued, wanted):
     for factor, row in valued[1:]:
-        for sign in (1, -1):
-            pairs = zip(row, wanted, strict=True)
-            if all(_near(sign * value, ratio) for value, ratio in pairs):
-                yield sign * factor
+        quotients = [ratio / v for v, ratio in zip(row, wanted, strict=True) if v]
+        number = Rational(str(quotients[0])).limit_denominator(12) if quotients else 0
+        pairs = zip(row, wanted, strict=True)
+        if number and all(
+            _alike(float(number) * value, ratio) for value, ratio in pairs
+        ):
+            yield number * factor
 
 
 def _pair(valued, wanted):
     for (first, row), (second, column) in combinations(valued[1:], 2):
         for sign in (1, -1):
             triples = zip(row, column, wanted, strict=True)
-            if all(_near(sign * a * b, ratio) for a, b, ratio in triples):
+            if all(_alike(sign * a * b, ratio) for a, b, ratio in triples):
                 yield sign * first * second
+
+
+def _several(right, points, pool, divisors) -> Iterator[Mistake]:
+    """One factor that is missing, or too many, in more than one term; or the signs of more than one."""
+    terms = Add.make_args(multiply_out(right))
+    if not 2 <= len(terms) <= TERMS:
+        return
+    rows = [[_number_at(point, term) for term in terms] for point, _, _ in points]
+    asked = [float(lhs) for _, lhs, _ in points]
+    if any(None in row for row in rows):
+        return
+    parts = [part for term in terms for part in _parts(term)]
+    for factor in [-S.One, *pool, *dict.fromkeys(parts)]:
+        values = [_number_at(point, factor) for point, _, _ in points]
+        if None in values or not all(
+            _divides(factor, term, divisors) for term in terms
+        ):
+            continue
+        powers = (0, 1) if factor == -1 or 0.0 in values else (0, 1, -1)
+        for chosen in product(powers, repeat=len(terms)):
+            if sum(map(bool, chosen)) < 2:
+                continue
+            fits = (
+                _alike(sum(v * f**k for v, k in zip(row, chosen, strict=True)), lhs)
+                for row, f, lhs in zip(rows, values, asked, strict=True)
+            )
+            if all(fits):
+                yield _off_in_several(terms, chosen, factor)
+                return
+
+
+def _off_in_several(terms, chosen, factor):
+    line = Add(*[term * factor**k for term, k in zip(terms, chosen, strict=True)])
+    wrong = [term for term, k in zip(terms, chosen, strict=True) if k]
+    shown = " and ".join(f"${latex(term)}$" for term in wrong)
+    if factor == -1:
+        return Mistake(f"look at the signs of {shown}", "change them", line)
+    where = f"only a factor is wrong, of more than one term: look at what multiplies and divides {shown}"
+    mended = [f"${latex(factor**k)}$" for k in chosen if k]
+    return Mistake(where, f"multiply them by {' and '.join(mended)}", line)
 
 
 def _pool(left, right, defs):
@@ -250,25 +367,39 @@ def _pool(left, right, defs):
     everything = _everything(left, right, defs)
     letters = sorted(free_letters(Tuple(left, right)), key=str)
     sizes = sorted(dimensions(everything) - set(letters), key=str)
-    yield from (power for size in sizes for power in (size, 1 / size))
+    for size in sizes:
+        yield from (size, 1 / size, size**2, size**-2, sqrt(size), 1 / sqrt(size))
     for size in sizes:
         yield from ((size - 1) / size, size / (size - 1))
         yield from ((size + 1) / size, size / (size + 1))
-    ranges = _ranges(everything)
+        yield from ((size + 1) ** 2 / size**2, size**2 / (size + 1) ** 2)
+    ranges = ranges_of(everything)
     for first, second in combinations(letters, 2):
         if ranges.get(first) == ranges.get(second):
             yield KroneckerDelta(first, second)
-    asked = _asked(left, right, defs)
-    bases = {base.label for base in everything.atoms(IndexedBase)}
-    scalars = everything.atoms(Symbol) - {*sizes, *letters, *asked, *bases}
-    names = _entries_at(letters, left, right, defs)
-    names += [name for name in scalars - {*names} if name.is_real]
+    scalars = _scalars(left, right, defs)
+    names = list({*_entries_at(letters, left, right, defs), *scalars})
     powers = [power for power in everything.atoms(Pow) if power.exp.is_Rational]
     roots = {power.base**S.Half for power in powers if not power.exp.is_Integer}
     names += [root for root in roots if free_letters(root) <= {*letters}]
+    names += [f for f in everything.atoms(Opaque) if free_letters(f) <= {*letters}]
     for name in sorted(names, key=str):
-        if not name.is_integer:
-            yield from (name, 1 / name, name**2, name**-2)
+        yield from (name, 1 / name, name**2, name**-2, name**3, name**-3)
+
+
+def _scalars(left, right, defs):
+    """The scalars that the claim reaches, but the question's own, as they may stand in an answer."""
+    everything, asked = _everything(left, right, defs), _asked(left, right, defs)
+    bases = {base.label for base in everything.atoms(IndexedBase)}
+    names = everything.atoms(Symbol) - {*asked, *bases}
+    names = [name for name in names if name.is_real and not name.is_integer]
+    return sorted(names, key=str)
+
+
+def _names(left, right, defs):
+    """The scalars, and an entry of each tensor."""
+    heads = _heads(left, right, defs)
+    return _scalars(left, right, defs) + [head for head in heads if shape_of(head)]
 
 
 def _everything(left, right, defs):
@@ -277,29 +408,18 @@ def _everything(left, right, defs):
 
 def _entries_at(letters, left, right, defs):
     """The entries of all tensors that the claim reaches, but the question's own, at letters that run to their sizes."""
+    ranges = ranges_of(_everything(left, right, defs))
+    return entries_of(_heads(left, right, defs), letters, ranges)
+
+
+def _heads(left, right, defs):
+    """An entry of each tensor that the claim reaches, and the defined scalars, but the question's own."""
     everything, asked = _everything(left, right, defs), _asked(left, right, defs)
-    ranges = _ranges(everything)
     heads = [head for head, _ in defs.reached(left, right)]
-    for base in everything.atoms(IndexedBase):
+    for base in sorted(everything.atoms(IndexedBase), key=str):
         if base.shape and base not in defs:
             heads.append(base[tuple(Symbol("_") for _ in base.shape)])
-    names = []
-    for head in heads:
-        if name_of(head) in asked:
-            continue
-        fitting = [
-            [letter for letter in letters if ranges.get(letter, size) == size]
-            for size in shape_of(head)
-        ]
-        names += [entry_of(name_of(head), position) for position in product(*fitting)]
-    return sorted(names, key=str)
-
-
-def _ranges(e):
-    try:
-        return all_ranges(e)
-    except (RangeError, ValueError):
-        return {}
+    return [head for head in heads if name_of(head) not in asked]
 
 
 def _off_by(right, term, factor):
@@ -311,8 +431,35 @@ def _off_by(right, term, factor):
         return Mistake(f"the term {shown} does not belong there", "delete it", line)
     if factor == -1:
         return Mistake(f"look at the sign of {shown}", "change it", line)
-    where = f"only a factor is wrong: look at what multiplies and divides {shown}"
+    where = f"only a factor is wrong: {_of_factor(term, factor, shown)}"
     return Mistake(where, f"multiply it by ${latex(factor)}$", line)
+
+
+def _of_factor(term, factor, shown):
+    """Where a factor is wrong: in a power, or on the other side of a fraction line."""
+    powers, changes = term.as_powers_dict(), factor.as_powers_dict()
+    number = abs(term.as_coeff_Mul()[0])
+    for base, power in powers.items():
+        if (
+            not base.is_Number
+            and number != 1
+            and factor == (number * base**power) ** -2
+        ):
+            return f"${latex(number * base**power)}$ stands upside down in {shown}"
+    changes = {base: power for base, power in changes.items() if base != 1}
+    if len(changes) == 1:
+        ((base, power),) = changes.items()
+        present = powers.get(base, 0)
+        if base.is_Number or not present:
+            return f"look at what multiplies and divides {shown}"
+        if power == -2 * present:
+            side = "below" if present > 0 else "above"
+            return f"${latex(base ** abs(present))}$ belongs {side} the fraction line in {shown}"
+        return f"look at the power of ${latex(base)}$ in {shown}"
+    gone = [base for base, power in changes.items() if powers.get(base, 0) == -power]
+    if len(changes) == 2 and len(gone) == 1:
+        return f"another one belongs in place of ${latex(gone[0])}$ in {shown}"
+    return f"look at what multiplies and divides {shown}"
 
 
 # -- indices, sums, missing terms
@@ -321,17 +468,30 @@ def _off_by(right, term, factor):
 def _indices(left, right) -> Iterator[Mistake]:
     """Two free indices exchanged, or one index of one entry that is another one."""
     free = sorted(free_letters(Tuple(left, right)), key=str)
-    for first, second in combinations(free, 2):
+    for first, second in combinations(sorted(free_letters(right), key=str), 2):
         line = right.xreplace({first: second, second: first})
         yield Mistake(f"two indices are exchanged: ${first}$ and ${second}$", "", line)
-    for entry, replaced, line in _reindexed(right, free):
+    for first, second in product(free_letters(right) - free_letters(left), free):
+        # what stands in a delta with it would leave the delta
+        joined = any(
+            {first, second} <= {*delta.args} for delta in right.atoms(KroneckerDelta)
+        )
+        if first != second and not joined:
+            line = right.xreplace({first: second})
+            where = f"the index ${first}$ is another one"
+            yield Mistake(where, f"it is ${second}$", line)
+    for entry, mended, line in _reindexed(right, free):
         where = f"one index of ${latex(entry)}$ is another one"
-        yield Mistake(where, f"it is ${latex(replaced)}$", line)
+        if mended == 1:
+            where = f"the factor ${latex(entry)}$ does not belong there"
+            yield Mistake(where, "delete it", line)
+        else:
+            yield Mistake(where, f"it is ${latex(mended)}$", line)
 
 
 def _added(left, right) -> Iterator[Mistake]:
     """A sum that is missing, over an index that the left side does not have."""
-    ranges = _ranges(right)
+    ranges = ranges_of(right)
     for letter in sorted(free_letters(right) - free_letters(left), key=str):
         if letter in ranges:
             line = Sum(right, (letter, 1, ranges[letter]))
@@ -431,9 +591,11 @@ def _inner(right) -> Iterator[Mistake]:
     for added in sorted(right.atoms(Add), key=str):
         for term in added.args:
             flipped = right.xreplace({added: added - 2 * term})
-            yield Mistake(f"look at the sign of ${latex(term)}$", "change it", flipped)
-            less = right.xreplace({added: added - term})
             shown = f"${latex(term)}$"
+            if added != right:
+                shown = f"{shown} in ${latex(added)}$"
+            yield Mistake(f"look at the sign of {shown}", "change it", flipped)
+            less = right.xreplace({added: added - term})
             yield Mistake(f"the term {shown} does not belong there", "delete it", less)
     for size in sorted(dimensions(right), key=str):
         for summed in sorted(right.atoms(Sum), key=str):
@@ -446,20 +608,30 @@ def _inner(right) -> Iterator[Mistake]:
         yield Mistake(f"the index ${first}$ is another one", f"it is ${second}$", line)
 
 
-def _missing(left, right, defs) -> Iterator[Mistake]:
-    """One product is missing: the difference, in the names of the page, is a single one."""
+def _difference(left, right, defs, points) -> Iterator[Mistake]:
+    """One product is missing, or stands in the place of another one: so says the difference, in the page's names."""
     from .folding import in_short
 
     side, known = unasked(left, right, defs)
     difference = in_short(side - right, known)
-    if multiply_out(difference).is_Add or difference == 0:
+    if difference == 0 or difference.has(Partial, Local):
         return
-    if difference.has(Partial, Local) or right == 0 and difference == side:
+    terms = Add.make_args(multiply_out(difference))
+    if len(terms) == 1 and difference != side:
+        names = sorted(
+            f"${latex(name)}$"
+            for name in {getattr(name, "label", name) for name in names_in(difference)}
+            if name not in free_letters(difference) and not name.is_integer
+        )
+        made = f"; it is made of {', '.join(names)}" if names else ""
+        yield Mistake(f"one term is missing{made}", "", right + difference)
+    typed = terms_of(right)
+    if len(terms) != 2 or len(typed) < 2:
         return
-    names = sorted(
-        f"${latex(name)}$"
-        for name in {getattr(name, "label", name) for name in names_in(difference)}
-        if name not in free_letters(difference) and not name.is_integer
-    )
-    made = f"; it is made of {', '.join(names)}" if names else ""
-    yield Mistake(f"one term is missing{made}", "", right + difference)
+    for term, (wrong, mended) in product(typed, (terms, terms[::-1])):
+        values = [
+            (_value(point, term), _value(point, -wrong)) for point, _, _ in points
+        ]
+        if all(None not in pair and _near(*pair) for pair in values):
+            where = f"the term ${latex(term)}$ is another one; the others are right"
+            yield Mistake(where, f"it is ${latex(mended)}$", right - term + mended)

@@ -150,7 +150,8 @@ def derive(start: Expr, *steps: Expr | Verdict | str) -> Verdict:
 def judged(frame, values: tuple, refuting: bool = False, hints: int = 0) -> Verdict:
     """The verdict on a chain, or on several, whose text is that of the call that a frame makes."""
     typed, claim = typed_arguments(frame, values, local), Claim()
-    question = unanswered(frame, values, local) if hints else ""
+    asked = hints and all(isinstance(value, Expr | int) for value in values)
+    question = unanswered(frame, values, local) if asked else ""
     if not all(isinstance(value, tuple) for value in values):
         values, typed = (values,), (typed,)
     with in_one_line():
@@ -181,11 +182,11 @@ def _line(name, typed, value, claim):
     """A Line; that its text and SymPy's value of it are equal is proved where a derivative is taken."""
     shown, text = typed
     with evaluate(True):
-        value = sympify(value)
-        if shown is not None and value.has(Float) and not shown.has(Float):
+        if shown is not None and sympify(value).has(Float) and not shown.has(Float):
             # the text has the fraction of which Python made a decimal
             value = evaluated(shown, local)
         own = claim.read(name, value)
+        value = sympify(value)
     text = text or lettered(own)[0]
     if shown is None:
         return Line(own, value, text)

@@ -22,7 +22,15 @@ from ..symbolic.render import latex, printer
 from ..symbolic.witness import defined_somewhere, in_digits
 from .claim import CannotJudge, Claim
 from .folding import in_short
-from .hints import ANSWER, DIFFERENCE, NUMBERS, TERM, mistake, unasked
+from .hints import (
+    ANSWER,
+    DIFFERENCE,
+    NUMBERS,
+    TERM,
+    agreeing,
+    mistake,
+    unasked,
+)
 from .reasons import reason
 
 STATEMENT = "application/vnd.normgrad.proved+json"
@@ -193,7 +201,7 @@ class Verdict:
             yield self._point().replace("**", "^").replace("*", " ")
         found = self._mistake if self.hints >= TERM else None
         if self.hints >= TERM:
-            yield found.where if found else NOT_NAMED
+            yield found.where if found else self._not_named()
         if self.hints >= DIFFERENCE:
             cure = f"{found.cure}: " if found and found.cure else ""
             yield f"{cure}left \N{MINUS SIGN} right is ${latex(self._unasked[0])}$"
@@ -207,6 +215,13 @@ class Verdict:
             return ""
         name = min(right - left, key=str)
         return f": the index ${latex(name)}$ is free on the right side only"
+
+    def _not_named(self):
+        """That no mistake was found, and which terms are none."""
+        right = agreeing(self._unasked[1], self.failing[1].shown, self.claim.defs)
+        shown = " and ".join(f"${latex(term)}$" for term in right)
+        verb = "stand" if len(right) > 1 else "stands"
+        return f"{NOT_NAMED}; {shown} {verb} in an answer, too" if right else NOT_NAMED
 
     @cached_property
     def _mistake(self):

@@ -85,7 +85,7 @@ def all_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
     Raises:  RangeError when a letter has two ranges or stands for a number, a delta joins letters of different ranges,
              an index is no letter, a sum does not run from 1 to a dimension, or a tensor has two shapes
     """
-    ranges = {}
+    ranges, first_places = {}, {}
     shapes = {}
     deltas, numbers = set(), set()
 
@@ -95,9 +95,10 @@ def all_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
                 f"{size}: is what {letter} runs to, and is not declared as a dimension; write "
                 f'{size} = dim("{size}")'
             )
+        first_place = first_places.setdefault(letter, where)
         if ranges.setdefault(letter, size) != size:
             raise RangeError(
-                f"{letter}: runs to {ranges[letter]} elsewhere and to {size} in {where}"
+                f"{letter}: runs to {ranges[letter]} in {first_place} and to {size} in {where}"
             )
 
     waiting = list(map(sympify, expressions))
@@ -109,7 +110,7 @@ def all_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
                     raise RangeError(
                         f"{letter}: runs from {first} to {last}, and needs to run from 1 to a dimension"
                     )
-                assign(letter, last, e)
+                assign(letter, last, "a sum over it")
             waiting.append(e.function)
         elif isinstance(e, Largest):
             body, letter, last = e.args
