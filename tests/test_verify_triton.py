@@ -4,16 +4,20 @@ The lines of verify_guards.txt are each stopped by one guard alone.
 """
 
 import importlib
+import os
 from inspect import ismodule
+from pathlib import Path
 
 import pytest
+from processes import python
 from verify_triton import ERROR, edited_base, programs
 
 from normgrad.verify import norm, verify
 from normgrad.verify.importing import LIBRARIES
 from normgrad.verify.language import FUNCTIONS, HOMES, READ, has_function
 
-PROGRAMS = [*programs(), *programs("verify_guards.txt")]
+CONSTANTS = "verify_constants.txt"
+PROGRAMS = [*programs(), *programs("verify_guards.txt"), *programs(CONSTANTS)]
 
 
 @pytest.mark.parametrize(
@@ -30,6 +34,80 @@ def test_a_program_has_the_verdict_that_it_is_due(kind, program, words):
     assert verdict.kind.removesuffix(" for every M and N") == kind, verdict
     assert words in str(verdict)
     assert "rms[" not in str(verdict.counterexample)
+
+
+COMPILER = """
+import importlib.util
+import re
+import sys
+
+import torch
+from triton._C.libtriton import ir
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, make_backend
+from triton.runtime.jit import create_function_from_signature
+from verify_triton import programs
+
+from normgrad.verify import eps, N
+from normgrad.verify.binding import WHOLE, T
+
+target = GPUTarget("cuda", 90, 32)
+backend = make_backend(target)
+
+
+def compiles(kernel, values):
+    options = {"debug": False}
+    specialize = create_function_from_signature(kernel.signature, kernel.params, backend)
+    bound, special, _ = specialize(**values, **options)
+    options, *signature = kernel._pack_args(backend, options, bound, special, options)
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    code = backend.get_codegen_implementation(options), backend.get_module_map()
+    try:
+        ASTSource(kernel, *signature).make_ir(target, options, *code, context)
+    except Exception:
+        return False
+    return True
+
+
+def value(name, bound, s, n):
+    known = {N: n, eps: 0.5, WHOLE: 8}
+    if isinstance(bound, T):
+        return torch.empty(8)
+    return known.get(bound, bound)
+
+
+for number, (kind, _, line, program, words) in enumerate(programs(sys.argv[1])):
+    if kind == "not read":
+        continue
+    path = f"{sys.argv[2]}/kernel_{number}.py"
+    with open(path, "w") as file:
+        file.write(program[0])
+    spec = importlib.util.spec_from_file_location(f"kernel_{number}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    groups = [part.split(" or ") for part in re.findall(r"([\\w ]+) other than 1", words)]
+    for s in (1, 7):
+        for n in (1, 7):
+            values = {key: value(key, bound, s, n) for key, bound in program[1].items()}
+            ones = {"N": n == 1, "s": s == 1}
+            due = not any(
+                all(ones[key.split()[-1]] for key in group) for group in groups
+            )
+            due &= kind == "proved"
+            if compiles(module.kernel, values | {"s": s}) != due:
+                print(f"s = {s}, n = {n}: {line}")
+print("compared")
+"""
+
+
+def test_constants_are_those_of_triton_s_compiler(tmp_path):
+    pytest.importorskip("triton", minversion="3.7.1")
+    folder = str(Path(__file__).parent)
+    environment = {**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": folder}
+    done = python("-c", COMPILER, CONSTANTS, tmp_path, env=environment)
+    assert done.stdout.split("\n") == ["compared", ""], done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("home", HOMES)

@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import replace
 from functools import reduce
 
-from sympy import Expr, S, Symbol, expand, nan
+from sympy import Expr, Symbol, expand, nan
 
 from ..symbolic.symbols import N
 from .binding import (
@@ -36,7 +36,15 @@ from .decorators import (
 from .language import Language
 from .locks import lock_of
 from .memory import group_of
-from .names import UNSEEN, Function, Given, Names, Unbound, at_run_time
+from .names import (
+    UNSEEN,
+    Function,
+    Given,
+    Names,
+    Unbound,
+    at_run_time,
+    with_constant,
+)
 from .source import Source, is_constexpr, is_jit
 from .sums import has_marker, marker_of
 from .syntax import (
@@ -50,7 +58,6 @@ from .syntax import (
 from .tables.dtypes import ANY, FLOATS, LONG_INTEGERS, results, spelled
 from .tiles import Tiles
 from .values import (
-    LANES,
     UNCOMPILED,
     Dtype,
     Flag,
@@ -63,7 +70,10 @@ from .values import (
     Qualified,
     Undecided,
     Wrong,
+    as_tensor,
+    constants,
     described,
+    of_constants,
     uncompiled,
 )
 
@@ -84,13 +94,15 @@ RUNTIME = (
     "which Triton compiles both ways, as it is known only while the kernel runs; "
     "make it of arguments with tl.constexpr"
 )
+# annotations that are a number's dtype
+NUMBERS = ("int", "int32", "int64", "i32", "i64", "float", "float32", "fp32")
 # {an annotation that changes nothing: what is bound to such an argument}
 ANNOTATIONS = {
     # classes, which give an argument no dtype
     **dict.fromkeys(("tensor", "Tensor", "pointer_type"), object),
     "const": Pointer,
-    **dict.fromkeys(("int", "int32", "int64", "i32", "i64"), (Index, Unbound)),
-    **dict.fromkeys(("float", "float32", "fp32"), Number),
+    **dict.fromkeys(NUMBERS[:5], (Index, Unbound)),
+    **dict.fromkeys(NUMBERS[5:], Number),
     "bool": bool,
 }
 
@@ -142,7 +154,15 @@ class Kernel(Walker):
         owner = self.evaluate(node.value, names)
         if isinstance(owner, Source):
             return self.names.named(node.attr, owner)
+        if node.attr not in ("type", "value"):
+            self.tiles.check_tensor(owner, ast.unparse(node))
         return self.tiles.attribute(owner, node.attr)
+
+    def value_Subscript(self, node, local):
+        """A tile with axes of length 1 put in, or an entry of a tuple."""
+        owner = self.evaluate(node.value, local)
+        self.tiles.check_tensor(owner, ast.unparse(node))
+        return self.tiles.item(owner, self.evaluate(node.slice, local))
 
     def is_fixed(self, node: ast.expr, local) -> bool:
         """Whether Triton knows a value while it compiles: of tl.constexpr, a dtype, or whether something is None."""
@@ -178,14 +198,20 @@ class Kernel(Walker):
             value = super().chosen(test, truth, node, local)
             if not is_kept(value, other):
                 raise NotRead(f"a choice by {ast.unparse(node.test)}, {RUNTIME}")
-            return value
+            # a choice that Triton makes while it compiles leaves a constant, where sizes of the test are 1
+            known = names_in(node.test) & local.keys()
+            parts = [value, *(self.evaluate(ast.Name(name), local) for name in known)]
+            return of_constants(value, *parts) if known else as_tensor(value)
         self.check_condition(test, node.test, local)
         return super().chosen(test, truth, node, local)
 
     def check_condition(self, test, node, local):
         """Refuses a float that is compiled in as a condition: Triton takes bool, int and None."""
-        if isinstance(test, Number) and self.is_fixed(node, local):
+        if not isinstance(test, Number):
+            return
+        if self.is_fixed(node, local):
             raise uncompiled("a branch on a float that is compiled in")
+        self.tiles.check_tensor(test, f"a branch on {ast.unparse(node)}, as a float,")
 
     def either(self, test, node, local):
         """A choice by a dtype, of two values that are equal."""
@@ -232,7 +258,8 @@ class Kernel(Walker):
             raise NotRead("a condition on a dtype and on what the kernel computes")
         if undecided:
             return Undecided()
-        return reduce(self.tiles.both, masks, both)
+        value = reduce(self.tiles.both, masks, both)
+        return of_constants(value, *masks)
 
     def value_Compare(self, node, local):
         """A comparison."""
@@ -250,17 +277,6 @@ class Kernel(Walker):
         if name not in local and name in self.launch.meanings:
             return self._meaning(name, *self.arguments(node, local))
         target = self.evaluate(node.func, local)
-        if getattr(target, "bound", ()) and isinstance(node.func.value, ast.Name):
-            if self.is_fixed(node.func.value, local):
-                raise uncompiled(f"{ast.unparse(node.func)} of a tl.constexpr")
-        for value in getattr(target, "bound", ()):
-            self._leave_out_1(value)
-            bound = self.launch.arguments.get(getattr(node.func.value, "id", ""))
-            if self.launch.called and bound == 1 and value == Index(S.One):
-                words = (
-                    f"{ast.unparse(node.func)} of 1, of which Triton makes a constant"
-                )
-                raise uncompiled(words)
         args, named = self.arguments(node, local)
         self.language.passed = [False] * len(args), {}
         if len(args) == len(node.args):
@@ -268,25 +284,6 @@ class Kernel(Walker):
             options = {k.arg: self.is_fixed(k.value, local) for k in node.keywords}
             self.language.passed = fixed, options
         return self.call(target, args, named)
-
-    def _leave_out_1(self, value):
-        """Says that arguments whose method is called are not 1, of which Triton makes a constant without methods.
-
-        For a kernel with `n.to(tl.float32)`. Without it y is proved for N = 1, for which the kernel does not compile,
-        unless jit is told not to specialize n.
-        """
-        moving = {*self.tiles.places.loops, *PIDS, *LANES.values()}
-        if not isinstance(value, Index) or moving & value.e.free_symbols:
-            return
-        variable = self.decorators.variable
-        numbers = [letter(name) for name in self.tiles.unbound - variable]
-        names = self.launch.arguments.keys() - self.tiles.constexprs - variable
-        for name in names:
-            numbers.append(getattr(self.names.argument(name), "e", S.Zero))
-        for e in sorted(numbers, key=str):
-            if e.free_symbols & value.e.free_symbols:
-                why = f"at which line {self.line} may not compile"
-                self.tiles.told[f"{e} other than 1, {why}"] = None
 
     def call(self, target, args, named):
         """What a function of the text, or of a library, returns."""
@@ -462,15 +459,18 @@ class Kernel(Walker):
         local = {
             name: self.names.argument(name, defaults.get(name), given) for name in names
         }
-        for name in names:
-            if name not in self.tiles.constexprs:
+        for node in function.args.args:
+            name = node.arg
+            is_fixed = name in self.tiles.constexprs
+            if not is_fixed:
                 local[name] = at_run_time(local[name])
             elif isinstance(local[name], Index | Unbound):
                 local[name] = replace(local[name], dtype=frozenset({"int"}))
-        for node in function.args.args:
-            check_annotation(node, local[node.arg])
+            check_annotation(node, local[name])
             if annotated(node) in ("int64", "i64"):
-                local[node.arg] = at_run_time(local[node.arg], LONG_INTEGERS)
+                local[name] = at_run_time(local[name], LONG_INTEGERS)
+            is_typed = name in self.decorators.variable or is_dtype(node)
+            local[name] = with_constant(local[name], name, is_fixed, is_typed)
         self.fixed = set(self.tiles.constexprs)
         unread = self.tiles.memory.unread
         try:
@@ -604,6 +604,7 @@ class Kernel(Walker):
     def assign(self, target, value, local):
         """Give a name its value, which Triton no longer knows while it compiles, and which has a dtype."""
         self.fixed.discard(getattr(target, "id", ""))
+        value = as_tensor(value)
         if isinstance(value, Index | Number):
             value = self.tiles.named(value)
         super().assign(target, value, local)
@@ -654,6 +655,7 @@ class Kernel(Walker):
         For `if target == -100: loss = 0.0`. It stops another way that does not compile, or gives a name another dtype.
         """
         words = f"a branch on {ast.unparse(node.test)}, {RUNTIME}"
+        self._check_branch(node, local)
         after = dict(local)
         self.inner += 1
         try:
@@ -701,8 +703,18 @@ class Kernel(Walker):
             if is_either(*both):
                 local[name] = of_either(*both)
 
+    def _check_branch(self, node, local):
+        """Refuses a branch that gives a constant of Triton's another value, unless Triton decides it."""
+        try:
+            self._check_tensors([*node.body, *node.orelse], local, is_loop=False)
+        except Wrong as reason:
+            words = f"{reason}, in a branch on {ast.unparse(node.test)}, {RUNTIME}"
+            raise NotRead(words) from None
+
     def _guarded(self, node, body, mask, local):
         """`if row < M:` for an index that the launch does not decide: its stores are masked by it."""
+        if not isinstance(node, Rest):
+            self._check_branch(node, local)
         before, after = dict(local), dict(local)
         self.tiles.memory.guards.append(mask.below)
         self.inner += 1
@@ -844,6 +856,8 @@ class Kernel(Walker):
                 raise uncompiled("a bound of static_range that is no tl.constexpr")
             self.fixed.add(counter)
         before = dict(local)
+        if not is_static:
+            self._check_tensors(body, local)
         self.loop(body, counter, bounds, local, is_static)
         if not is_static:
             self._compare(before, assigned(body), local)
@@ -858,6 +872,31 @@ class Kernel(Walker):
             check_kept(name, before.get(name), local[name])
             if not is_kept(before.get(name), local[name]):
                 del local[name]
+
+    def _check_tensors(self, body, local, is_loop=True):
+        """Refuses what a loop or a branch at run time assigns, where it is no tensor before.
+
+        For `rows += 1` in a loop, which compiles where the argument rows is other than 1. Without it y is proved for
+        one row, and beside `K=1` with `K += 1` in a loop, which compiles nowhere.
+        """
+        body = self._live(body, assigned(body), local)
+        lines = {node.id: node.lineno for node in parts_of(body) if is_stored(node)}
+        for name in sorted(lines.keys() & local):
+            value, text = local[name], f"a new value in a loop or a branch for {name}"
+            if isinstance(value, Given):
+                value = value.value
+            no_tensor = is_loop and isinstance(value, Dtype | None)
+            if no_tensor or name in self.fixed or constants(value) == frozenset():
+                self.evaluate(ast.Name(name), local)  # a default stands in the verdict
+                kind = (
+                    f"{described(value)}," if no_tensor else "a constant of Triton's,"
+                )
+                reason = uncompiled(f"{text}, which is {kind} and no tensor")
+                reason.line = lines[name]
+                raise reason
+            if isinstance(value, Unbound):
+                value = Index(letter(name), constant=value.constant)
+            self.tiles.check_tensor(value, text, lines[name])
 
     def _bounds(self, parts, local):
         bounds = [self.evaluate(part, local) for part in parts]
@@ -883,6 +922,7 @@ class Kernel(Walker):
         if set().union(*map(names_in, parts[1:])) & (assigned(body) | {counter}):
             raise NotRead("a while loop whose end or step changes")
         bounds = self._bounds(parts, local)
+        self._check_tensors(node.body, local)
         del local[counter]
         before = dict(local)
         self.loop(body, counter, bounds, local)
@@ -903,7 +943,8 @@ class Kernel(Walker):
             raise NotRead("a loop whose step has no known sign")
         turns = self.tiles.places.turns(low, high, step)
         if turns.is_Integer:
-            return self._unrolled(body, counter, [low, step], int(turns), local)
+            start = low, step
+            return self._unrolled(body, counter, start, int(turns), local, is_static)
         for name in names & set(local):
             if isinstance(local[name], Given):
                 local[name] = self.evaluate(ast.Name(name), local)
@@ -913,7 +954,10 @@ class Kernel(Walker):
         self.tiles.places.loops[turn] = (low, high, step)
         before, after = dict(local), self._carried(body, names, turn, local)
         before.pop(counter, None)
-        local[counter] = Index(expand(low + turn * step), dtype=reduce(results, dtypes))
+        index = Index(expand(low + turn * step), dtype=reduce(results, dtypes))
+        if is_static:
+            index = replace(index, constant=frozenset())
+        local[counter] = index
         line = self.line
         self.tiles.places.active.append(turn)
         self.inner += 1
@@ -951,12 +995,15 @@ class Kernel(Walker):
             live.append(node)
         return live
 
-    def _unrolled(self, body, counter, start, turns, local):
+    def _unrolled(self, body, counter, start, turns, local, is_static):
         low, step = start
         if not 0 < turns <= LONGEST:
             raise NotRead(f"a loop of {turns} turns that are counted in the text")
         for turn in range(turns):
-            local[counter] = Index(expand(low + turn * step))
+            index = Index(expand(low + turn * step))
+            if is_static:
+                index = replace(index, constant=frozenset())
+            local[counter] = index
             self.execute(body, local)
         local.pop(counter, None)
 
@@ -1099,6 +1146,13 @@ def annotated(node: ast.arg) -> str:
     """The last part of an argument's annotation."""
     text = "" if node.annotation is None else ast.unparse(node.annotation)
     return text.strip("'\"").rpartition(".")[2]
+
+
+def is_dtype(node: ast.arg) -> bool:
+    """Whether an argument's annotation is a dtype of Triton's, with which a size that is 1 is no constant."""
+    text = "" if node.annotation is None else ast.unparse(node.annotation)
+    home = text.strip("'\"").rpartition(".")[0]
+    return annotated(node) in NUMBERS and home in ("", "tl", "triton.language")
 
 
 def check_annotation(node: ast.arg, value: object) -> None:

@@ -55,9 +55,12 @@ from .values import (
     Pointer,
     Qualified,
     apply,
+    as_tensor,
+    constants,
     described,
     fit,
     merged,
+    of_constants,
     plain,
     uncompiled,
 )
@@ -92,6 +95,10 @@ SHORTENED = {
     *("assume", "cast", "device_assert", "max", "max_contiguous", "maximum", "minimum"),
     *("multiple_of", "number", "reshape", "static_assert", "trans", "view"),
 }
+# functions that make a constant of constants; {a function: of how many arguments, from the first, it makes no tensors}
+CONSTANT = {"cdiv", "constexpr", "number"}
+OF_TENSORS = {"broadcast_to": 1, "join": 2, "zeros_like": 1}
+OF_TENSORS |= {"max_contiguous": 1, "multiple_of": 1}
 ROUNDINGS = ("rtne", "rtz")
 ORDERS = ("acquire", "release", "acq_rel", "relaxed")
 FOREIGN = {*FUNCTIONS, "program_id", "num_programs", "cdiv"}
@@ -197,6 +204,8 @@ class Language:
             if home in HOMES and name not in SHORTENED:
                 raise uncompiled(why) from None
             raise NotRead(why) from None
+        for value in list(bound.arguments.values())[: OF_TENSORS.get(name, 0)]:
+            self.tiles.check_tensor(value, name)
         try:
             value = method(*args, **named)
         except (AttributeError, IndexError, TypeError, ValueError) as reason:
@@ -205,7 +214,9 @@ class Language:
             kinds = ", ".join(map(described, [*args, *named.values()]))
             raise NotRead(f"{name} of {kinds}, which do not fit it") from None
         self._check_fixed(name, bound, len(args))
-        return value
+        if path == "builtins.min" or name in CONSTANT:
+            return of_constants(value, *args, *named.values())
+        return as_tensor(value)
 
     def _check_part(self, path):
         """Refuses a function that Triton has not.
@@ -302,6 +313,8 @@ class Language:
             self.tiles.is_infinite |= value.lower() != "nan"
             return plain(words[value.lower()], dtype=frozenset({"float"}))
         number = self.tiles.number(value)
+        if constants(value) is None:
+            raise uncompiled("float(...) of what only a kernel's run knows; cast it")
         if not number.inside.is_Rational:
             raise NotRead("float(...) of what is no number in the text; cast it")
         return replace(number, dtype=frozenset({"float"}))
@@ -563,6 +576,8 @@ class Language:
     def reshape(self, input, *shape):
         """The same tile, with axes of length 1 put in or left out."""
         axes = self._axes(*shape)
+        if not input.axes:
+            raise uncompiled("another shape for what is no tile")
         if [a for a in axes if a != "1"] != [a for a in input.axes if a != "1"]:
             raise NotRead("a tile of another shape")
         return replace(input, axes=axes)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sympy import S, sympify
+from sympy import S, expand, sympify
 
 from .binding import (
     CHUNK,
@@ -43,10 +43,14 @@ UNSEEN = object()
 
 @dataclass(frozen=True)
 class Unbound:
-    """An argument of the kernel that the binding does not name; why: it cannot be any integer; dtype: as an Index's."""
+    """An argument of the kernel that the binding does not name.
+
+    Args:  why: it cannot be any integer; dtype, constant: as an Index's
+    """
 
     why: str = ""
     dtype: frozenset = SIZES
+    constant: frozenset | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,31 @@ def at_run_time(value, dtype=SIZES):
         case Number():
             return replace(value, dtype=frozenset({"float32"}))
     return value
+
+
+def with_constant(value, name, is_fixed, is_typed):
+    """What an argument holds, of which Triton makes a constant where it is 1, or None.
+
+    For `n.to(tl.float32)`. It stops the same of an argument with tl.constexpr, and accuses none whose annotation is a
+    dtype, which is a tensor at 1.
+
+    Args:  is_fixed: whether it has tl.constexpr; is_typed: whether its dtype is said, or jit does not specialize it
+    """
+    match value:
+        case Given(value=inner):
+            inner = with_constant(inner, name, is_fixed, is_typed)
+            return replace(value, value=inner)
+        case Index() | Number() | Unbound() if is_fixed:
+            return replace(value, constant=frozenset())
+        case Index(e=e):
+            pass
+        case Unbound():
+            e = letter(name)
+        case _:
+            return value
+    if is_typed or expand(e - 1).is_zero is False:
+        return replace(value, constant=None)
+    return replace(value, constant=frozenset({e} - {S.One}))
 
 
 class Names:
@@ -145,7 +174,8 @@ class Names:
             why = "is not bound, and nothing is guessed from its name: bind it"
             raise NotRead(f"{name} {why}")
         self.tiles.unbound.add(name)
-        return Index(letter(name), dtype=local[name].dtype)
+        unbound = local[name]
+        return Index(letter(name), (), unbound.dtype, unbound.constant)
 
     def named(self, name: str, source: Source):
         """What a name of a module stands for."""

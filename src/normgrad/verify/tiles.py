@@ -50,6 +50,7 @@ from .values import (
     fit,
     incomplete,
     merged,
+    of_constants,
     plain,
     power,
     uncompiled,
@@ -108,12 +109,13 @@ class Tiles:
     @staticmethod
     def integer(value: int) -> Index:
         """An integer as it is written."""
-        return Index(Integer(value), dtype=frozenset({"int"}))
+        return Index(Integer(value), (), frozenset({"int"}), frozenset())
 
     @staticmethod
     def real(e: Expr) -> Number:
         """A floating-point number as it is written."""
-        return plain(e, dtype=frozenset({"float"}))
+        number = plain(e, dtype=frozenset({"float"}))
+        return replace(number, constant=frozenset())
 
     @staticmethod
     def named(value: Index | Number):
@@ -122,9 +124,24 @@ class Tiles:
         e = value.e if isinstance(value, Index) else value.inside
         if e.is_Rational and e and not TINY <= abs(e) < LARGE:
             dtype |= WIDE
-        return replace(value, dtype=dtype)
+        return replace(value, dtype=dtype, constant=None)
 
     # conditions of the claim
+
+    def check_tensor(self, value, text: str, line: int | None = None) -> None:
+        """Refuses what a text asks of a constant of Triton's that only tensors have; a size that is 1 makes a constant.
+
+        For `(1.0 / n).to(tl.float32)`, which compiles where n is an argument other than 1. Without it y is proved for
+        N = 1, and beside `(1.0).to(tl.float32)`, which compiles nowhere.
+        """
+        if not isinstance(value, Index | Number | Mask) or value.constant is None:
+            return
+        if not value.constant:
+            why = f"{text} of a tl.constexpr, of a number in the text"
+            raise uncompiled(f"{why} or of 1, of which Triton makes a constant")
+        sizes = " or ".join(sorted(map(str, value.constant)))
+        where = f"at which line {line or self.memory.line} may not compile"
+        self.told[f"{sizes} other than 1, {where}"] = None
 
     def flag(self, value) -> str:
         """The argument that a value is, where that is not bound."""
@@ -197,6 +214,10 @@ class Tiles:
             case _, "to" | "cast":
                 return Qualified("triton.language.cast", (value,))
             case Index() | Number(), "value":
+                if value.constant is None:
+                    raise uncompiled("value of a tensor, which a constexpr alone has")
+                if value.constant:
+                    raise NotRead("value of what is a constant where it is 1 alone")
                 return value
             case Pointer(), "shape":
                 return ()
@@ -245,6 +266,9 @@ class Tiles:
 
     def compare(self, operation: str, left, right):
         """A comparison: of integers it is a mask, unless it is the same for all programs."""
+        return of_constants(self._compared(operation, left, right), left, right)
+
+    def _compared(self, operation, left, right):
         flag = self.flag(left) or self.flag(right)
         match operation, left, right:
             case (_, Dtype(), _) | (_, _, Dtype()):
@@ -369,6 +393,9 @@ class Tiles:
 
     def operate(self, operator: str, a, b):
         """a operator b, by the kinds of the two."""
+        return of_constants(self._operated(operator, a, b), a, b)
+
+    def _operated(self, operator, a, b):
         for value in (a, b):
             check_bits(getattr(value, "inside", getattr(value, "e", S.Zero)))
         match operator, a, b:

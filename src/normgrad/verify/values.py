@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sympy import Expr, Rational, S, Symbol, nan, oo, sympify, zoo
 
@@ -106,11 +106,14 @@ class Index:
     """An integer; e: a polynomial in lanes, turns, programs, sizes and strides; axes: of "R", "C" and "1".
 
     dtype: what it may be, as a Number's
+    constant: which sizes have to be 1 for Triton to make a constant of it, which is no tensor, while it compiles:
+    none for a number of the text; None where it is a tensor whatever they are
     """
 
     e: Expr
     axes: tuple = ()
     dtype: frozenset = field(default=SIZES, compare=False)
+    constant: frozenset | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,7 @@ class Number:
            pending: sums that are not complete; share: axes of the grid over whose programs it is yet to be summed
            dtype: what it may be, in the names of tables/dtypes.py; all of floating point where a tensor's is loaded
            rounded: where it lost digits in 16 bits, as "float16 (line 9)"
+           constant: as Index
     """
 
     parts: tuple
@@ -131,6 +135,7 @@ class Number:
     share: frozenset = frozenset()
     dtype: frozenset = field(default=ANY, compare=False)
     rounded: str = field(default="", compare=False)
+    constant: frozenset | None = field(default=None, compare=False)
 
     @property
     def inside(self) -> Expr:
@@ -149,10 +154,11 @@ class Number:
 
 @dataclass(frozen=True)
 class Mask:
-    """Whether each of some integers is below its bound; below: {(integer, bound)}; axes: as Index."""
+    """Whether each of some integers is below its bound; below: {(integer, bound)}; axes, constant: as Index."""
 
     below: frozenset
     axes: tuple = ()
+    constant: frozenset | None = field(default=None, compare=False)
     dtype = BOOLEANS
 
 
@@ -258,6 +264,35 @@ def power(base: Expr, exponent: Expr) -> Expr:
 def plain(e, axes=(), dtype=ANY) -> Number:
     """A number that is the same in every lane."""
     return Number((sympify(e),) * 4, axes, dtype=dtype)
+
+
+def constants(*values: object) -> frozenset | None:
+    """Which sizes have to be 1 for Triton to make a constant of values' result; None where it makes a tensor."""
+    sizes: frozenset = frozenset()
+    for value in values:
+        names = getattr(value, "constant", None)
+        if isinstance(value, bool | str | None):
+            names = frozenset()
+        if names is None:
+            return None
+        sizes |= names
+    return sizes
+
+
+def of_constants(value: object, *parts: object) -> object:
+    """A value that is made of parts, and a constant of Triton's where they all are."""
+    if not isinstance(value, Index | Number | Mask):
+        return value
+    return replace(value, constant=constants(*parts))
+
+
+def as_tensor(value: object) -> object:
+    """A value that gets a name, of which Triton makes a tensor; of a tuple of each part."""
+    if isinstance(value, tuple):
+        return tuple(map(as_tensor, value))
+    if getattr(value, "constant", None) is None:
+        return value
+    return replace(value, constant=None)
 
 
 def fit(first: tuple, second: tuple) -> tuple:
