@@ -1,5 +1,7 @@
 """The tables of library functions against NumPy and torch: what a row accepts runs there and gives what is read."""
 
+import contextlib
+import itertools
 import random
 from dataclasses import replace
 from functools import reduce
@@ -11,6 +13,7 @@ from sympy import S, evaluate
 from tables import claims
 
 from normgrad.symbolic.symbols import M, N, i, j, k, p
+from normgrad.verify import verify
 from normgrad.verify.arrays import (
     Array,
     DType,
@@ -28,7 +31,7 @@ from normgrad.verify.definitions import norm
 from normgrad.verify.functions import entry
 from normgrad.verify.point import Point
 from normgrad.verify.programs import input_of
-from normgrad.verify.tables.libraries import METHODS, TABLES
+from normgrad.verify.tables.libraries import FLOATS, METHODS, TABLES
 
 SIZES = 4, 3
 COUNT = 5  # random calls of each row
@@ -180,3 +183,33 @@ def test_a_call_is_read_as_the_library_has_it(verdict, _, line):
         except NotRead as reason:
             got = "wrong" if isinstance(reason, Wrong) else "not read"
     assert got == verdict
+
+
+CASTS = ("clone", "half", "float", "double")
+
+
+@pytest.mark.parametrize("casts", list(itertools.product(CASTS, repeat=3)))
+def test_a_layer_norm_of_other_dtypes_is_read_where_torch_takes_it(casts):
+    torch = pytest.importorskip("torch", minversion="2.13")
+    x, weight, bias = map("{}.{}()".format, ("x", "weight", "bias"), casts)
+    text = f"""import torch
+
+
+def f(x, weight, bias, eps):
+    y = torch.nn.functional.layer_norm({x}, x.shape[1:], {weight}, {bias}, eps)
+    return y.to(x.dtype)
+"""
+    taken = []
+    for name in FLOATS["torch"]:
+        tensors = torch.ones((3, 5)), torch.ones(5), torch.ones(5)
+        tensors = [tensor.to(getattr(torch, name)) for tensor in tensors]
+        pairs = zip(tensors, casts, strict=True)
+        x, *affine = [getattr(tensor, cast)() for tensor, cast in pairs]
+        with contextlib.suppress(RuntimeError):
+            torch.nn.functional.layer_norm(x, (5,), *affine)
+            taken.append(name)
+    verdict = verify(text, norm(center=True, bias=True), name="f", run=False)
+    assert bool(verdict) == bool(taken), verdict
+    some = 0 < len(taken) < len(FLOATS["torch"])
+    assert (f"for tensors of {', '.join(taken)}" in str(verdict)) == some, verdict
+    assert bool(taken) or "which torch refuses on a CPU" in str(verdict)

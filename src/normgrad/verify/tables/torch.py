@@ -44,6 +44,7 @@ from ..arrays import (
     use_rounded,
 )
 from ..binding import letter
+from ..values import Unsupported
 from .elementary import functions
 from .numpy import (
     BOUNDS,
@@ -325,7 +326,10 @@ def normalized(center, a, normalized_shape, weight, bias, eps=EPS):
     axes = range(a.ndim)[-len(sizes) :]
     if not sizes or a.shape[-len(sizes) :] != sizes:
         raise Misfit(f"normalized_shape {sizes} of {a.shape}")
-    dtype, a = a.dtype, widened(a)
+    dtype = a.dtype
+    if center:
+        check_dtypes(dtype, [part for part in (weight, bias) if part is not None])
+    a = widened(a)
     if center:
         a = elementwise(sub, a, average(a, axes, keep=True))
     squares = average(elementwise(mul, a, a), axes, keep=True)
@@ -338,6 +342,20 @@ def normalized(center, a, normalized_shape, weight, bias, eps=EPS):
     return narrowed(a, dtype)
 
 
+def check_dtypes(dtype, vectors):
+    """Refuses a layer_norm whose weight and bias have other dtypes than torch 2.13 takes on a CPU.
+
+    For a tensor of 16 bits, whose weight and bias may both be float32. It stops x.float() beside weight.half(), which
+    torch refuses for tensors of every dtype.
+    """
+    names = {floats(vector).dtype for vector in vectors}
+    takes = {dtype, "float32"} if dtype in HALVES else {dtype}
+    if len(names) > 1 or not names <= takes or "mixed" in names:
+        parts = f"layer_norm of {dtype} with {' and '.join(sorted(names))}"
+        why = "refuses on a CPU: cast weight and bias as the tensor is"
+        raise Unsupported(f"{parts}, which torch {why}")
+
+
 def widened(a):
     """A tensor of 16 bits as torch's own norms and softmax compute with it, in float32."""
     use_rounded(a)
@@ -346,10 +364,11 @@ def widened(a):
 
 def narrowed(a, dtype):
     """A result of theirs, in the dtype of their argument."""
-    if dtype not in HALVES:
+    if dtype == a.dtype:
         return a
     result = array(a.shape, a.e, "torch", dtype)
-    keep_rounding(result, a.e)
+    if dtype in HALVES:
+        keep_rounding(result, a.e)
     return result
 
 
