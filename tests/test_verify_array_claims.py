@@ -3,6 +3,7 @@
 import re
 from inspect import signature
 
+import numpy as np
 import pytest
 from homework_solutions import of_source
 from tables import blocks, claims, edits
@@ -154,6 +155,59 @@ def test_a_number_that_is_taken_for_0_stands_in_the_claim():
     assert of_loops(text, NORMS["rms"], OUTPUTS, {}).kind != PROVED
     verdict = of_loops(text, NORMS["rms"], OUTPUTS, {}, zero=True)
     assert verdict and "Sum(x[i, r]**2, (r, 1, N)) is 0 in every row" in verdict.claim
+
+
+REFERENCES = """
+x.mean(1) | x.mean(1, keepdims=True)
+x.mean(1, keepdims=True) | x.mean(1)
+x.mean(1, keepdims=True) | x.mean(1, keepdims=True)
+x.mean(0) | x.mean(0, keepdims=True)
+x.mean(0) | x.mean(0)[:, None]
+x.mean(0, keepdims=True) | x.mean(0, keepdims=True)
+x.mean(0, keepdims=True) | x.mean(0)[None]
+x | x[None]
+x[:, None] | x
+x[:, None] | x[None]
+x[None] | x[None]
+x.sum() | x.sum()
+x.sum() | x.sum()[None]
+x.sum()[None] | x.sum((0, 1), keepdims=True)
+(x, x.mean(1)) | (x, x.mean(1))
+(x, x.mean(1)) | (x, x.mean(1, keepdims=True))
+"""
+
+
+@pytest.mark.parametrize("row", REFERENCES.split("\n")[1:-1])
+def test_a_result_has_the_axes_of_its_reference_s(row):
+    texts, shapes = [], []
+    for name, result in zip("fg", row.split(" | "), strict=True):
+        text = f"{LINES['numpy']}def {name}(x):\n    return {result}\n"
+        results = of_source(text)[name](np.ones((3, 5)))
+        parts = results if isinstance(results, tuple) else (results,)
+        shapes.append([np.shape(part) for part in parts])
+        texts.append(text)
+    verdict = verify(texts[0], (texts[1], "g"), name="f")
+    assert bool(verdict) == (shapes[0] == shapes[1]), verdict
+    assert bool(verdict) or (
+        "f returns y" in verdict.why and ", and g as (" in str(verdict)
+    )
+
+
+def test_a_number_whose_defaults_differ_stands_in_the_claim():
+    words = "for one eps given to both, as their defaults differ: 1e-06 and 1e-05"
+    for own, other, is_said in (
+        ("eps=1e-6", "eps=1e-5", True),
+        ("epsilon=1e-6", "eps=1e-5", True),
+        ("eps=1e-6", "eps=1e-6", False),
+        ("eps", "eps=1e-5", False),
+    ):
+        text = f"def f(x, {own}):\n    return x * {own.partition('=')[0]}\n"
+        text += f"def g(x, {other}):\n    return x * eps\n"
+        verdict = verify(text, (text, "g"), name="f", library="numpy")
+        assert verdict and (words in str(verdict).split("\n")[0]) == is_said
+    text = "def f(x, k=2):\n    return x * k\ndef g(x, k=3):\n    return x * k\n"
+    verdict = verify(text, (text, "g"), name="f", library="numpy")
+    assert verdict.kind == REFUTED
 
 
 @pytest.mark.parametrize("name", ["weigth", "runn", "rstd"])

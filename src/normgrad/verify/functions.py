@@ -426,8 +426,8 @@ def _has_kernels(text):
 
 def parameters_of(
     program: Any, name: str = ""
-) -> tuple[list[str], list[str], bool, list[str]]:
-    """The parameters of a program, those without a default, whether it is an autograd Function, and which are N."""
+) -> tuple[list[str], list[str], bool, list[str], dict[str, Any]]:
+    """A program's parameters, those without a default, whether it is an autograd Function, which are N, defaults."""
     way = Way(apart=False) if launches(program) else None
     with tracing(library_of(program), "float64", way):
         target = target_of(Reader(), program, name)
@@ -435,7 +435,7 @@ def parameters_of(
     function, first = target, 0
     if isinstance(target, Layer):
         names, needed, columns = _parameters_of_layer(target)
-        return names, needed, False, columns
+        return names, needed, False, columns, {}
     if is_class:
         if "forward" not in target.methods:
             raise NotRead(f"{target.name}, which has no forward")
@@ -448,7 +448,7 @@ def parameters_of(
     if not is_class:
         names += [argument.arg for argument in arguments.kwonlyargs]
     needed = [key for key in names if key not in function.defaults]
-    return names, needed, is_class, []
+    return names, needed, is_class, [], function.defaults
 
 
 def _parameters_of_layer(layer):

@@ -369,7 +369,9 @@ class _Claim:
         if self.library == "torch" and is_function and "torch" not in sys.modules:
             raise ValueError("library: got 'torch', needs torch to be imported")
         parameters = parameters_of(self.program, self.name)
-        self.names, self.needed, self.is_class, columns = parameters
+        self.names, self.needed, self.is_class, columns, self.defaults = parameters
+        # {result: its shape in a forward, where the program is compared with one}
+        self.shapes = {}
         self.columns = dict.fromkeys(columns, "N")
         if self.is_class and self.library != "torch":
             raise ValueError(
@@ -433,6 +435,8 @@ class _Claim:
                 needs = f"needs none: they are the definitions' {outputs}"
                 raise ValueError(f"outputs: got {self.outputs}, {needs}")
             self.outputs = outputs
+            pairs = zip(outputs, traced.outputs, strict=True)
+            self.shapes = {name: value.shape for name, value in pairs}
         claim.ran, self.forward = (bound, outputs, traced, ()), claim
         return own(traced, bound, cotangents), shared
 
@@ -721,8 +725,7 @@ class _Claim:
             head, shape = definitions.outputs[name], getattr(value, "shape", ())
             is_wider = len(shape) > len(getattr(head, "indices", ()))
             heads.append(f"{head} as {shape}" if is_wider else str(head))
-        name = self.name or getattr(self.program, "__name__", "the program")
-        results, clauses = f"{name} returns {', '.join(heads)}", []
+        results, clauses = f"{self.called()} returns {', '.join(heads)}", []
         if traced.container:
             results += f" in {traced.container}"
         for name, marked in zip(claims, traced.marked, strict=False):
@@ -736,6 +739,8 @@ class _Claim:
         last = max(bound, key=self.names.index, default="")
         for words in traced.noted.narrowed:
             clauses.append(f"for {words}")
+        if self.forward:
+            clauses += self._other_defaults(bound)
         for name, value in traced.defaults.items():
             clauses.append(f"for {name}={_in_short(value)}")
             # torch asks for a gradient of it, too, once it is given
@@ -757,9 +762,39 @@ class _Claim:
         if isinstance(value, Array):
             key = name, value.shape, *lettered(value.unnoted())
         if key not in self.memo:
-            verdict = _of_output(name, value, definitions, self.seconds)
+            self._check_shape(name, value)
+            verdict = _of_output(name, value, definitions, self.seconds, self.shapes)
             self.memo[key] = of_maxima(verdict, self.maxima)
         return self.memo[key]
+
+    def _check_shape(self, name, value):
+        """Refuses a result that has other axes of one entry than that of the forward it is compared with.
+
+        For x.mean(0, keepdim=True) in both. It stops x.mean(1) beside x.mean(1, keepdim=True), which are broadcast
+        against each other to (M, M).
+        """
+        shape, own = self.shapes.get(name), getattr(value, "shape", None)
+        if None in (shape, own) or shape == own:
+            return
+        if [e for e in shape if e != 1] == [e for e in own if e != 1]:
+            words = f"{self.called()} returns {name} as {own}"
+            raise NotRead(f"{words}, and {self.forward.called()} as {shape}")
+
+    def called(self):
+        """What the program is called."""
+        return self.name or getattr(self.program, "__name__", "the program")
+
+    def _other_defaults(self, bound):
+        """What a claim says of numbers that are one argument of both, and whose defaults are two.
+
+        For eps=1e-6 in a program and 1e-5 in its forward, which differ where neither is given.
+        """
+        roles = {ALSO.get(name, name): name for name in bound}
+        for name, value in self.forward.defaults.items():
+            own = self.defaults.get(roles.get(ALSO.get(name, name), ""))
+            if is_number(own) and is_number(value) and plain(own) != plain(value):
+                pair = f"{float(plain(own)):g} and {float(plain(value)):g}"
+                yield f"for one {name} given to both, as their defaults differ: {pair}"
 
 
 def _claiming(verdict, *clauses):
@@ -910,9 +945,10 @@ def _is_of_rows(value):
     return [size for size in getattr(value, "shape", ()) if size != 1] == [M]
 
 
-def _of_output(name, value, definitions, seconds):
+def _of_output(name, value, definitions, seconds, shapes):
     head = definitions.outputs[name]
     shape = tuple(head.base.shape) if isinstance(head, Indexed) else ()
+    shape = shapes.get(name, shape)
     if not isinstance(value, Array):
         words = f"{name} is {type(value).__name__}, no array"
         if value is None and compare(S.Zero, head, definitions.defs).kind != REFUTED:
