@@ -1177,7 +1177,7 @@ class Reader(Walker):
         state().line = target.lineno
         view = indexed(owner, key if isinstance(key, tuple) else (key,), write=True)
         value = _operand(view, value)
-        if broadcast(view.shape, value.shape) != view.shape:
+        if broadcast(view.shape, _as_written(value, view)) != view.shape:
             raise Misfit("a value that does not fit where it is written")
         view.write(value.e)
         of_one_rounding(view, value)
@@ -1678,6 +1678,17 @@ def flat(outputs: Any) -> Iterator[Any]:
             yield from flat(value)
     else:
         yield outputs
+
+
+def _as_written(value, view):
+    """The shape of a value without the axes of one entry before those of the view that it is assigned to.
+
+    For `y[i] = r[None]`, which NumPy, Numba and torch take. It stops `y[i] = r[:, None]`, and an axis in an entry.
+    """
+    shape = value.shape
+    while len(shape) > len(view.shape) > 0 and shape[0] == 1:
+        shape = shape[1:]
+    return shape
 
 
 def _operand(target, value):
