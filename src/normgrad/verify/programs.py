@@ -31,7 +31,7 @@ from ..symbolic.patience import OutOfPatience, clock, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from ..symbolic.witness import counterexample
-from .arrays import ONE, Array, NotRead, State, Wrong, is_number, plain
+from .arrays import ONE, UNNAMED, Array, NotRead, State, Wrong, is_number, plain
 from .binding import check_roles, letter
 from .conditions import concluded, conditions_of
 from .definitions import (
@@ -542,10 +542,17 @@ class _Claim:
         return verdict
 
     def confronted(self, verdict, definitions, values):
-        """The verdict, unless a run refutes it; values: {"eps": its number}, where it is a number in the program."""
+        """The verdict, unless a run refutes it; values: {"eps": its number}, where it is a number in the program.
+
+        A program that takes no tensors of float64 has no run beside it, which the verdict says: for a layer_norm with
+        weight.float(). Without it such a run, which raises an error, is taken for one that refutes the proof.
+        """
         from .confront import confronted
 
         defs, outputs, noted = definitions.defs, definitions.outputs, self.ran[2].noted
+        if noted.dtype not in (UNNAMED, "float64"):
+            words = "there is no run beside it, as it takes no tensors of float64"
+            return replace(verdict, assumptions=(*verdict.assumptions, words))
         return confronted(verdict, self._runs(), defs, outputs, noted, values)
 
     def _in_numbers(self, verdict):
