@@ -857,7 +857,7 @@ class Kernel(Walker):
             self.fixed.add(counter)
         before = dict(local)
         if not is_static:
-            self._check_tensors(body, local)
+            self._check_tensors(body, local, counter)
         self.loop(body, counter, bounds, local, is_static)
         if not is_static:
             self._compare(before, assigned(body), local)
@@ -873,15 +873,15 @@ class Kernel(Walker):
             if not is_kept(before.get(name), local[name]):
                 del local[name]
 
-    def _check_tensors(self, body, local, is_loop=True):
+    def _check_tensors(self, body, local, counter="", is_loop=True):
         """Refuses what a loop or a branch at run time assigns, where it is no tensor before.
 
         For `rows += 1` in a loop, which compiles where the argument rows is other than 1. Without it y is proved for
         one row, and beside `K=1` with `K += 1` in a loop, which compiles nowhere.
         """
-        body = self._live(body, assigned(body), local)
+        body = self._live(body, assigned(body) | {counter}, local)
         lines = {node.id: node.lineno for node in parts_of(body) if is_stored(node)}
-        for name in sorted(lines.keys() & local):
+        for name in sorted((lines.keys() & local) - {counter}):
             value, text = local[name], f"a new value in a loop or a branch for {name}"
             if isinstance(value, Given):
                 value = value.value
