@@ -254,7 +254,10 @@ def outputs_of(function, call, operator):
     returns = [
         part.value for part in ast.walk(function) if isinstance(part, ast.Return)
     ]
-    parts = getattr(returns[-1], "elts", [returns[-1]]) if returns else [None]
+    last = returns[-1] if returns else None
+    while isinstance(last, ast.IfExp):
+        last = last.body
+    parts = getattr(last, "elts", [last])
     gradients = not {"dy", "dloss"}.isdisjoint(call.roles)
     if len(parts) == 1:
         alone = {"lse": "lse", "cross_entropy": "loss"}.get(operator, "y")
@@ -267,6 +270,9 @@ def outputs_of(function, call, operator):
     own_names = ("y", "mean", "rstd", "loss", "lse")
     if gradients:
         own_names = ("dx", "dw", "db")
+        # a gradient of what the operator lacks
+        while outcomes[-1] not in own_names and len(outcomes) > 1:
+            outcomes.pop()
     is_known = set(outcomes) <= set(own_names) and len(set(outcomes)) == len(outcomes)
     return outcomes if is_known else None
 

@@ -311,9 +311,13 @@ def _traced(program, inputs, cotangents, name, flags):
         target = target.methods["forward"]
     else:
         outputs = reader.call_by_names(target, values)
-    names = list(outputs) if isinstance(outputs, dict) else names_returned(target)
+    results = list(map(by_rows, flat(outputs)))
+    if isinstance(outputs, dict):
+        names = list(outputs)
+    else:
+        names = names_returned(target, len(results))
     return Trace(
-        list(map(by_rows, flat(outputs))), names, container_of(outputs), {}, _written(values),
+        results, names, container_of(outputs), {}, _written(values),
         reader.used, state(), None, [], False, _defaults(target, values),
     )  # fmt: skip
 
@@ -500,17 +504,32 @@ def _is_handed_over(name, entries, function):
     return name in function.parameters and uses == list(entries)
 
 
-def names_returned(target: Function) -> list[str] | None:
-    """The names in the last return statement of a function, where it returns names."""
+def names_returned(target: Function, count: int | None = None) -> list[str] | None:
+    """The names in the last return statement of a function, where it returns names.
+
+    Args:  count: of the results, by which one of `return (dx, dw) if flag else (dx, dw, y)` is told
+    """
     last = target.node.body
     if isinstance(last, list):
         last = last[-1]
     if isinstance(last, ast.Return):
         last = last.value
-    parts = getattr(last, "elts", [last])
-    if all(isinstance(part, ast.Name) for part in parts):
-        return [part.id for part in parts]
-    return None
+    choices = []
+    for value in _alternatives(last):
+        parts = getattr(value, "elts", [value])
+        if not all(isinstance(part, ast.Name) for part in parts):
+            return None
+        choices.append([part.id for part in parts])
+    if len(choices) > 1:
+        choices = [names for names in choices if len(names) == count]
+    return choices[0] if len(choices) == 1 else None
+
+
+def _alternatives(node):
+    """What a conditional expression may be."""
+    if isinstance(node, ast.IfExp):
+        return [*_alternatives(node.body), *_alternatives(node.orelse)]
+    return [node]
 
 
 def entry(a: Array, letters: Sequence[Symbol]) -> Expr:

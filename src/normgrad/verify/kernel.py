@@ -55,7 +55,14 @@ from .syntax import (
     has_marks,
     positional,
 )
-from .tables.dtypes import ANY, FLOATS, LONG_INTEGERS, results, spelled
+from .tables.dtypes import (
+    ANY,
+    FLOATS,
+    LONG_INTEGERS,
+    UNSIGNED,
+    results,
+    spelled,
+)
 from .tiles import Tiles
 from .values import (
     UNCOMPILED,
@@ -95,16 +102,21 @@ RUNTIME = (
     "make it of arguments with tl.constexpr"
 )
 # annotations that are a number's dtype
-NUMBERS = ("int", "int32", "int64", "i32", "i64", "float", "float32", "fp32")
+INTEGERS = ("int", "int32", "int64", "i32", "i64", "uint32", "u32")
+NUMBERS = (*INTEGERS, "float", "float32", "fp32")
 # {an annotation that changes nothing: what is bound to such an argument}
 ANNOTATIONS = {
     # classes, which give an argument no dtype
     **dict.fromkeys(("tensor", "Tensor", "pointer_type"), object),
     "const": Pointer,
-    **dict.fromkeys(NUMBERS[:5], (Index, Unbound)),
-    **dict.fromkeys(NUMBERS[5:], Number),
+    **dict.fromkeys(INTEGERS, (Index, Unbound)),
+    **dict.fromkeys(("float", "float32", "fp32"), Number),
     "bool": bool,
 }
+
+# {an annotation: the dtype of the integer}
+DTYPE_OF = dict.fromkeys(("int64", "i64"), LONG_INTEGERS)
+DTYPE_OF |= dict.fromkeys(("uint32", "u32"), UNSIGNED)
 
 
 class Kernel(Walker):
@@ -467,8 +479,8 @@ class Kernel(Walker):
             elif isinstance(local[name], Index | Unbound):
                 local[name] = replace(local[name], dtype=frozenset({"int"}))
             check_annotation(node, local[name])
-            if annotated(node) in ("int64", "i64"):
-                local[name] = at_run_time(local[name], LONG_INTEGERS)
+            if dtype := DTYPE_OF.get(annotated(node)):
+                local[name] = at_run_time(local[name], dtype)
             is_typed = name in self.decorators.variable or is_dtype(node)
             local[name] = with_constant(local[name], name, is_fixed, is_typed)
         self.fixed = set(self.tiles.constexprs)

@@ -63,7 +63,7 @@ from .definitions import is_target
 from .kernel import Kernel, is_stored, names_in, parameters
 from .memory import group_of
 from .places import CEILING, FLOOR, LEAST
-from .sizes import ceiling, in_words, is_power_of_2, rounded
+from .sizes import ceiling, depends, in_words, is_power_of_2, rounded
 from .source import Source, is_constexpr
 from .tables.signatures import Address, Fields
 from .values import LeftOut, NotRead, Unknown, Unsupported, Wrong
@@ -813,10 +813,10 @@ class _Binding:
                 return self.strides[id(value.memory)]
             if self.parts and e == self.rows:
                 return M
-            for before, after in self.exchange:
-                if not e.is_number:
-                    e = e.xreplace({before: after})
-            return e
+            if e.is_number:
+                return e
+            # the whole before its parts, and of two names for one number the first
+            return e.xreplace(dict(reversed(self.exchange)))
         raise NotRead(f"{key}: {type(value).__name__} is handed to a kernel")
 
     def _tensor(self, key, value):
@@ -1062,7 +1062,8 @@ class _Binding:
     def _back(self) -> dict[Expr, Expr]:
         """{what stands for a number in the kernel: the launch's own}."""
         back = {stride: N for stride in self.strides.values()} | self.blocks
-        return back | {e: own for own, e in self.exchange if e in PROGRAMS}
+        numbers = *PROGRAMS, ROW_TILES, COLUMN_TILES
+        return back | {e: own for own, e in self.exchange if e in numbers}
 
     def _check_group(self, memory):
         """Refuses a kernel that writes what may be another of its arguments.
@@ -1092,11 +1093,17 @@ class _Binding:
     def _result(self, key, stored):
         """What is stored with the launch's own numbers put in for blocks and counts."""
         e = self._added_up(key, stored.xreplace(self._back))
-        if e.has(FLOOR, CEILING, LEAST, ROW_TILES, COLUMN_TILES):
+        chosen = [s for s in e.free_symbols if s in map(letter, self.kinds)]
+        unread = LEAST, ROW_TILES, COLUMN_TILES
+        if (
+            e.has(*unread)
+            or chosen
+            and e.has(FLOOR, CEILING)
+            and not depends(e, chosen)
+        ):
             raise NotRead(
                 f"{key}: what is stored depends on the rounding of a quotient"
             )
-        chosen = [s for s in e.free_symbols if s in map(letter, self.kinds)]
         if chosen:
             words = (
                 f"{key}: what is stored depends on {chosen[0]}, which autotune chooses"

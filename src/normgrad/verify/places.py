@@ -32,12 +32,27 @@ class cdiv(Function):  # noqa: N801 - SymPy prints a function by its class
 
     is_integer = True
 
+    @classmethod
+    def eval(cls, a, b):
+        """The quotient itself, of numbers."""
+        return -(-a // b) if a.is_Integer and b.is_Integer else None
+
     def _eval_is_positive(self):
         return True if self.args[0].is_positive else None
 
 
-CEILING = cdiv
-FLOOR = Function("floordiv", integer=True)
+class floordiv(Function):  # noqa: N801 - as cdiv
+    """A quotient of integers, rounded down; the divisor is at least 1."""
+
+    is_integer = True
+
+    @classmethod
+    def eval(cls, a, b):
+        """The quotient itself, of numbers."""
+        return a // b if a.is_Integer and b.is_Integer else None
+
+
+CEILING, FLOOR = cdiv, floordiv
 LEAST = Function("least", integer=True)
 
 

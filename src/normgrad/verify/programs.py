@@ -19,8 +19,10 @@ from typing import Any
 
 from sympy import (
     Indexed,
+    Integer,
     Rational,
     S,
+    Symbol,
     evaluate,
 )
 
@@ -32,7 +34,7 @@ from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from ..symbolic.witness import counterexample
 from .arrays import ONE, UNNAMED, Array, NotRead, State, Wrong, is_number, plain
-from .binding import check_roles, letter
+from .binding import check_roles
 from .conditions import concluded, conditions_of
 from .definitions import (
     ENTRIES,
@@ -60,7 +62,7 @@ from .functions import (
 from .interpreter import Raised
 from .maxima import check_steady, of_maxima
 from .replay import Case
-from .sizes import Way, next_power_of_2
+from .sizes import Way, at_columns, of_sizes
 from .source import is_file, text_of
 from .text import TextOfFile, check_seconds, check_type, value_of, with_helpers
 from .values import Misfit
@@ -513,7 +515,7 @@ class _Claim:
             if self.is_class:
                 verdict, definitions = self._of_class(definitions, bound)
             else:
-                traced = self.trace(bound)
+                traced = _without_none(self.trace(bound), definitions)
                 names = self._outputs(traced, definitions, bound)
                 claims = self._named(names, traced.outputs, definitions)
                 verdict = self._verdict(traced, definitions, claims, bound)
@@ -631,7 +633,10 @@ class _Claim:
         return dict(zip(names, values, strict=True))
 
     def _of_class(self, definitions, bound):
-        """(the verdict on an autograd Function, whichever of its arguments need a gradient; its definitions)."""
+        """(the verdict on an autograd Function, whichever of its arguments need a gradient; its definitions).
+
+        Where the backward is not followed, what the forward returns may be refuted. It is not proved without gradients.
+        """
         forward = self.trace(bound)
         passed, count = forward.passed, len(forward.outputs)
         if passed is None:
@@ -669,7 +674,17 @@ class _Claim:
         result = None
         for needed in product((True, False), repeat=len(tensors)):
             flags = dict(zip(tensors, needed, strict=True))
-            traced = self.trace(bound, cotangents if any(needed) else (), flags)
+            try:
+                traced = self.trace(bound, cotangents if any(needed) else (), flags)
+            except UNFOLLOWED as reason:
+                if isinstance(reason, Wrong | Raised):
+                    raise
+                claims = self._named(names, forward.outputs, definitions)
+                verdict = self._verdict(forward, definitions, claims, bound)
+                if verdict.kind != REFUTED:
+                    raise
+                self.ran = ()
+                return verdict, definitions
             claims = self._named(names, traced.outputs, definitions)
             for name in compress(tensors, needed):
                 output = gradient_of(_role(bound[name]), names)
@@ -937,6 +952,25 @@ def own(
     return Norm(defs, outputs)
 
 
+def _without_none(traced, definitions):
+    """A trace without the results that are None, of which the definitions have none of that name.
+
+    For `return dx, dw, dz` where z is not given. It stops a y that is None from being left out.
+    """
+    names = traced.names
+    if names is None or len(names) != len(traced.outputs) or "dict" in traced.container:
+        return traced
+    pairs = [
+        (name, value)
+        for name, value in zip(names, traced.outputs, strict=True)
+        if value is not None or ALSO.get(name, name) in definitions.outputs
+    ]
+    if not pairs or len(pairs) == len(names):
+        return traced
+    names, outputs = map(list, zip(*pairs, strict=True))
+    return replace(traced, names=names, outputs=outputs)
+
+
 def _by_shape(values):
     """The results of a forward by their shapes: y, residual_out, mean and rstd in this order; None for others."""
     are_of_rows = list(map(_is_of_rows, values))
@@ -972,8 +1006,8 @@ def _of_output(name, value, definitions, seconds, shapes):
     stored = entry(value, getattr(head, "indices", ()))
     deadline = clock() + MORE * seconds
     claim = f"{name} = {head}"
-    if stored.has(next_power_of_2):
-        return _with_powers(stored, head, definitions.defs, claim, seconds)
+    if of_sizes(stored):
+        return _with_sizes(stored, head, definitions.defs, claim, seconds)
     verdict = compare(stored, head, definitions.defs, claim, seconds)
     if verdict.kind == REFUTED:
         left = deadline - clock()
@@ -984,22 +1018,28 @@ def _of_output(name, value, definitions, seconds, shapes):
     return verdict
 
 
-def _with_powers(stored, head, defs, claim, seconds):
-    """The verdict on what depends on next_power_of_2(N), as masked lanes that a sum counts make it: by N = 3."""
-    power = next_power_of_2(N)
-    verdict = compare(
-        stored.xreplace({power: letter(str(power))}), head, defs, claim, seconds
-    )
+def _with_sizes(stored, head, defs, claim, seconds):
+    """The verdict on what depends on next_power_of_2(N), or on cdiv(N, B), as masked lanes that a sum counts make it.
+
+    It is proved where it holds for any number in the place of each, and refuted by the numbers at N = 3.
+    """
+    letters = {}
+    for part in of_sizes(stored):
+        sign = {"positive": True} if part.is_positive else {}
+        letters[part] = Symbol(f"{part}", integer=True, **sign)
+    verdict = compare(stored.xreplace(letters), head, defs, claim, seconds)
     if verdict:
         return verdict
-    if stored.atoms(next_power_of_2) != {power}:
-        return verdict.unread("what is stored depends on powers of 2")
-    at = None
+    words = " and ".join(map(str, letters))
+    numbers, at = at_columns(stored, {N: Integer(3)}), None
+    if numbers is None:
+        return verdict.unread(f"what is stored depends on {words}")
     with suppress(NotImplementedError, OutOfPatience, ValueError), limited(seconds):
-        at = counterexample(stored.xreplace({power: N + 1}), head, defs, columns=(3,))
+        at = counterexample(stored.xreplace(numbers), head, defs, columns=(3,))
     if at is None:
-        return verdict.unread(f"what is stored depends on {power}")
-    why, case = f"{power} is 4 at N = 3", Case(stored, head, defs, at)
+        return verdict.unread(f"what is stored depends on {words}")
+    parts = [f"{part} is {number}" for part, number in numbers.items()]
+    why, case = f"{', '.join(parts)} at N = 3", Case(stored, head, defs, at)
     return replace(verdict, kind=REFUTED, counterexample=at, why=why, case=case)
 
 

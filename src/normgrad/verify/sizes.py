@@ -8,9 +8,11 @@ from itertools import product
 from typing import Any
 
 from sympy import (
+    Dummy,
     Eq,
     Expr,
     Function,
+    IndexedBase,
     Integer,
     Max,
     Min,
@@ -24,6 +26,7 @@ from sympy import (
 from sympy.core.relational import Relational
 
 from ..symbolic.symbols import M, N
+from ..symbolic.witness import counterexample
 from .binding import LEADING
 from .places import CEILING, FLOOR, exact
 from .values import SMALL, NotRead
@@ -299,6 +302,39 @@ def rounded(e: Expr) -> Expr:
     for head, divided in quotients:
         e = e.replace(head, divided)
     return e
+
+
+def of_sizes(e: Expr) -> list[Expr]:
+    """The roundings, powers of 2 and bounds in an expression that stand in it otherwise than inside of another."""
+    heads = CEILING, FLOOR, next_power_of_2, Min, Max
+    parts = []
+    for part in sorted(e.atoms(*heads), key=lambda p: (-p.count_ops(), str(p))):
+        is_size = all(symbol.is_integer for symbol in part.free_symbols)
+        if is_size and e.has(part) and not part.has(IndexedBase):
+            parts.append(part)
+            e = e.xreplace({part: Dummy()})
+    return parts
+
+
+def at_columns(e: Expr, sizes: dict) -> dict[Expr, Expr] | None:
+    """{a rounding, power of 2 or bound: its number at sizes}; None where another symbol decides."""
+    numbers = {part: rounded(part.xreplace(sizes)) for part in of_sizes(e)}
+    return numbers if all(n.is_Integer for n in numbers.values()) else None
+
+
+def depends(e: Expr, chosen: Sequence[Symbol]) -> bool:
+    """Whether a stored expression is another one for another block of a launcher's choice, by blocks of 16 and 32.
+
+    For cdiv(N, B)*B, lanes that a sum counts. It stops an accusation where B, or its rounding, falls away.
+    """
+    sides = []
+    for block in (16, 32):
+        blocks = dict.fromkeys(chosen, Integer(block))
+        numbers = at_columns(e, blocks | {N: Integer(3)})
+        if numbers is None:
+            return False
+        sides.append(e.xreplace(numbers).xreplace(blocks))
+    return counterexample(*sides, columns=(3,)) is not None
 
 
 def _at(relation, sizes):

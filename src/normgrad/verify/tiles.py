@@ -21,6 +21,7 @@ from .tables.dtypes import (
     NARROW,
     PYTHON,
     SHORT,
+    UNSIGNED,
     WIDE,
     replaced,
     results,
@@ -423,7 +424,17 @@ class Tiles:
 
     def use(self, value: Index) -> None:
         """Keeps what an integer needs where it is used."""
+        self._check_sign(value)
         self.widths.use(value, self.memory.line)
+
+    def _check_sign(self, value):
+        """Refuses an integer without a sign that may be negative.
+
+        For sizes and strides that a kernel takes as tl.uint32. It stops `cols - n`, which is no number below 0 there.
+        """
+        if value.dtype & UNSIGNED and not value.e.is_nonnegative:
+            words = f"{value.e} without a sign, as tl.uint32 has none"
+            raise NotRead(f"{words}, which may be negative")
 
     def _moved(self, operator, pointer, by):
         """A pointer, whose address is of 64 bits whatever the integer that moves it."""
@@ -432,6 +443,7 @@ class Tiles:
             fit(pointer.axes, by.axes),
         )
         parts = pointer.parts
+        self._check_sign(by)
         if not is_long(by):
             parts += ((by.e, self.memory.line),)
         return replace(pointer, offset=offset, parts=parts)
@@ -474,6 +486,10 @@ class Tiles:
 
     def _integers(self, operator, a, b):
         axes, dtype = fit(a.axes, b.axes), results(a.dtype, b.dtype, operator)
+        if not dtype:
+            raise uncompiled(
+                "a division of an integer with a sign by one without, or the other way"
+            )
         if operator not in ARITHMETIC or is_long(a) != is_long(b):
             self.use(a)
             self.use(b)

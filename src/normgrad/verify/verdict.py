@@ -345,6 +345,10 @@ def at_its_eps(
         if at_number.kind in (PROVED, IF_ZERO):
             return at_number
         verdicts_at.append(at_number)
+    unread = [v for v in verdicts_at if v.kind == NOT_READ]
+    if unread:
+        # it may be right at this number
+        return unread[0]
     return verdicts_at[0] if len(verdicts_at) == 1 else verdict
 
 

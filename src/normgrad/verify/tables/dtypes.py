@@ -24,6 +24,7 @@ INTEGERS = frozenset(BITS.keys() | PYTHON) - FLOATS - {"float"}
 ANY = INTEGERS | FLOATS | {"float"}
 BOOLEANS = frozenset({"int1"})
 LONG_INTEGERS = frozenset({"int64", "uint64"})
+UNSIGNED = frozenset({"uint32"})
 # of a program's number, a number of programs and a lane
 COUNTED = frozenset({"int32"})
 # of an argument, as Triton makes a number of the text of one that is 1
