@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 from sympy import Expr, Rational
 
+from ..symbolic.symbols import M, N
 from .arrays import (
     UNNAMED,
     Array,
@@ -281,7 +282,9 @@ def check_key(owner: Any, key: Any) -> None:
         case (tuple() | list(), int()) if type(key) is int:
             if not -len(owner) <= key < len(owner):
                 of_a_shape = any(isinstance(part, Scalar) for part in owner)
-                kind = Misfit if of_a_shape else Wrong
+                # all entries one after the other have one axis, whatever shape they were taken to have
+                is_flat = of_a_shape and [plain(part) for part in owner] == [M * N]
+                kind = Misfit if of_a_shape and not is_flat else Wrong
                 raise kind(f"index {key} of {len(owner)} values")
         case _:
             raise NotRead(f"an index of {type(owner).__name__} by {type(key).__name__}")

@@ -470,13 +470,27 @@ class PerHead(Split):
         return LEADING[1], *self.rows.shape
 
 
+class Flat(Split):
+    """A view of all entries of (M, N) one after the other, of the shape (M*N,); else as a Split."""
+
+    def _sizes(self):
+        return (M * N,)
+
+
 def by_rows(a: Any) -> Any:
-    """A tensor of three axes as one of two; any other value as it is."""
+    """A tensor of three axes, or of one axis for all entries, as one of two; any other value as it is."""
     return a.rows if isinstance(a, Split) else a
+
+
+def as_result(a: Any) -> Any:
+    """A result as one of two axes, unless its entries are on one axis, which is no shape of y."""
+    return a if isinstance(a, Flat) else by_rows(a)
 
 
 def array(shape, e, library, dtype, kind="float", cell="") -> Array:
     """A new array."""
+    if tuple(shape) == (M * N,) and state().way:
+        return Flat(array((M, N), e, library, dtype, kind, cell))
     if tuple(shape[:2]) == LEADING:
         return Split(array((M, *shape[2:]), e, library, dtype, kind, cell))
     memory = Memory(shape, e, library, dtype, kind, cell)
@@ -767,6 +781,8 @@ def _of_numbers(operation, a, b):
     if kind == "int" and state().way and (is_power or operation == "LShift"):
         factor = ONE if is_power else left
         return number(factor * power_of_2(right), kind)
+    if operation == "RShift" and state().way and kind == "int":
+        return number(floor(left, power_of_2(right)), kind)
     if operation not in ARITHMETIC:
         raise NotRead(f"{operation} of numbers that depend on a size")
     if operation == "Div":
@@ -936,6 +952,8 @@ def strides_of(a: Array) -> list[Expr]:
     """How far it is from entry to entry along each axis, in entries."""
     if isinstance(a, PerHead):
         return [N, ONE]
+    if isinstance(a, Flat):
+        return [ONE]
     if isinstance(a, Split):
         first, *rest = strides_of(a.rows)
         return [LEADING[1] * first, first, *rest]
@@ -963,8 +981,13 @@ def reshaped(a: Array, shape: Sequence[Any], copy: bool = True) -> Array:
         return Split(
             reshaped(by_rows(a), [number(s, "int") for s in (M, *sizes[2:])], copy)
         )
+    is_flat = isinstance(a, Flat)
     a = by_rows(a)
+    if tuple(sizes) == (M * N,) and strides_of(a) == [N, ONE]:
+        return Flat(a)
     kept = [axis for axis in range(a.ndim) if a.shape[axis] != 1]
+    if is_flat and sizes != [M, N]:
+        raise NotRead(f"(M*N,) reshaped to {tuple(sizes)}")
     if [size for size in sizes if size != 1] != [a.shape[axis] for axis in kept]:
         words = f"{a.shape} reshaped to {tuple(sizes)}"
         raise NotRead(words) if sympy.prod(sizes) == count else Misfit(words)

@@ -27,7 +27,7 @@ from .arrays import (
     Split,
     State,
     array,
-    by_rows,
+    as_result,
     like,
     state,
     tracing,
@@ -311,7 +311,7 @@ def _traced(program, inputs, cotangents, name, flags):
         target = target.methods["forward"]
     else:
         outputs = reader.call_by_names(target, values)
-    results = list(map(by_rows, flat(outputs)))
+    results = list(map(as_result, flat(outputs)))
     if isinstance(outputs, dict):
         names = list(outputs)
     else:
@@ -354,8 +354,8 @@ def _of_class(reader, target, values, cotangents, flags):
         values = returned, arguments, flags, needed
         gradients = _placed(backward, gradients_of, *values)
     gradients = dict(zip(names, gradients, strict=False))
-    outputs = list(map(by_rows, outputs))
-    gradients = {name: by_rows(value) for name, value in gradients.items()}
+    outputs = list(map(as_result, outputs))
+    gradients = {name: as_result(value) for name, value in gradients.items()}
     return Trace(
         outputs, _field_names(forward), container, gradients,
         _written(written), reader.used, state(), passed, marked, reader.asked, defaults,

@@ -41,6 +41,7 @@ from .arrays import (
     elementwise,
     floats,
     indexed,
+    is_integer,
     is_number,
     kind_of,
     like,
@@ -77,7 +78,7 @@ from .importing import LIBRARIES, NAMES, check_bound
 from .launch import Caller, JitKernel, Launched
 from .over_rows import Listed, Once, Rows, Turn
 from .python_source import definition
-from .sizes import bits_of
+from .sizes import bits_of, doubled
 from .source import Source, file_of, is_jit, source_of, text_of
 from .source import plain as plain_kernel
 from .syntax import (
@@ -281,6 +282,25 @@ LAYOUT = {
     *("stride", "shape", "size", "numel", "dtype", "device", "ndim", "dim"),
     *("element_size", "is_contiguous"),
 }
+
+
+def doubled_name(node: ast.While) -> str | None:
+    """The name that a loop doubles, and does nothing else; None of another loop."""
+    match node:
+        case ast.While(body=[ast.AugAssign(ast.Name(name), operator, step)], orelse=[]):
+            pass
+        case ast.While(
+            body=[
+                ast.Assign([ast.Name(name)], ast.BinOp(ast.Name(left), operator, step))
+            ],
+            orelse=[],
+        ) if left == name:
+            pass
+        case _:
+            return None
+    is_doubled = isinstance(operator, ast.Mult) and getattr(step, "value", 0) == 2
+    is_shifted = isinstance(operator, ast.LShift) and getattr(step, "value", 0) == 1
+    return name if is_doubled or is_shifted else None
 
 
 def local_names(body: Sequence[ast.AST], in_place: bool = True) -> set[str]:
@@ -781,6 +801,35 @@ class Reader(Walker):
             return
         chosen = self._holds(node.test, scope)
         self.execute(node.body if chosen else node.orelse, scope)
+
+    def read_While(self, node, scope):
+        """A launcher's loop that doubles a number while it is below sizes: the next power of 2.
+
+        For `while block < n: block *= 2`. It stops a loop that does anything else.
+        """
+        tests = [node.test]
+        if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And):
+            tests = node.test.values
+        name, bounds = doubled_name(node), []
+        for test in tests:
+            match test:
+                case ast.Compare(ast.Name(left), [ast.Lt() | ast.LtE()], [bound]):
+                    more = int(isinstance(test.ops[0], ast.LtE))
+                case _:
+                    left = ""
+            names = [n.id for n in ast.walk(test) if isinstance(n, ast.Name)]
+            if not state().way or left != name or names.count(name) > 1:
+                raise NotRead("the statement while")
+            bounds.append(plain(self._size(bound, scope)) + more)
+        start = self._size(ast.Name(name, ast.Load()), scope)
+        scope.names[name] = number(doubled(plain(start), bounds), "int")
+
+    def _size(self, node, scope):
+        """An integer of a launcher."""
+        value = self.evaluate(node, scope)
+        if not is_integer(value):
+            raise NotRead("a while loop over what are no integers")
+        return value
 
     def read_Assert(self, node, scope):
         """What holds at every size."""
@@ -1338,6 +1387,8 @@ class Reader(Walker):
                 return attributes[name]
             case Instance(layer=layer) if name in layer.methods:
                 return partial(self._of_layer, layer.methods[name], owner)
+            case Instance(layer=layer) if self._is_unset(name):
+                raise Wrong(f"an AttributeError: {layer.name} has no {name}")
             case Fields(values=values) if name in values:
                 return values[name]
             case Largest() if name == "values":
@@ -1353,6 +1404,22 @@ class Reader(Walker):
             case list() if name == "append" and not state().loops:
                 return partial(owner.append)
         return self.values.attribute(owner, name)
+
+    def _is_unset(self, name):
+        """Whether neither torch.nn.Module nor a line of the text gives a layer an attribute.
+
+        For a layer that sets it elsewhere. It stops `self.BLOCK` that no line sets.
+        """
+        is_own = _is_of_module(name) or name == "training" or name.startswith("_")
+        if not self.source or self.source.hidden or is_own:
+            return False
+        for node in ast.walk(self.source.tree):
+            is_stored = isinstance(getattr(node, "ctx", ast.Load()), ast.Store)
+            if is_stored and name in (getattr(node, k, "") for k in ("attr", "id")):
+                return False
+            if isinstance(node, ast.Constant) and node.value == name:
+                return False
+        return True
 
     def _of_layer(self, method, instance, *args):
         return self.call(method, [instance, *args])

@@ -58,6 +58,7 @@ from .binding import (
     Zeros,
     letter,
 )
+from .certain import lengths
 from .decorators import Decorators, is_power
 from .definitions import is_target
 from .kernel import Kernel, is_stored, names_in, parameters
@@ -66,7 +67,7 @@ from .places import CEILING, FLOOR, LEAST
 from .sizes import ceiling, depends, in_words, is_power_of_2, rounded
 from .source import Source, is_constexpr
 from .tables.signatures import Address, Fields
-from .values import LeftOut, NotRead, Unknown, Unsupported, Wrong
+from .values import LeftOut, NotRead, Unknown, Unsupported, Wrong, unlaunched
 
 # what Triton takes beside the kernel's own arguments
 COMPILED = {
@@ -103,11 +104,6 @@ LETTERS = {
     (N,): "j",
     (): "",
 }
-
-
-def unlaunched(why: str) -> Wrong:
-    """What Triton refuses when the kernel is called, whatever its arguments hold."""
-    return Wrong(f"does not launch: {why}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,6 +308,20 @@ class Caller:
             reason.tensors = tuple(arrays)
             raise reason
 
+    def _check_lengths(self, kernel, values):
+        """Refuses a tile whose length is no power of 2.
+
+        For a kernel that is not followed. It stops `min(N, 1024)`, which is 3 at N = 3.
+        """
+        for key in sorted(lengths(kernel.source.function(kernel.name))):
+            value = values.get(key)
+            if is_integer(value) and not isinstance(value, bool):
+                e = plain(value)
+                sizes = state().way.no_power(e)
+                if sizes:
+                    words = f"a tile of {e} lanes, which is no power of 2, as {sizes}"
+                    raise Wrong(f"does not compile: {words}")
+
     def _read(self, kernel, names, values, grid):
         """Reads the kernel by the first way of taking its blocks that comes to an end."""
         lengths = _lengths(kernel)
@@ -345,6 +355,7 @@ class Caller:
             self._check_grid(*given, blocks)
             self._check_strides(*given, blocks)
             self._check_lanes(*given)
+            self._check_lengths(kernel, values)
         if state().way.equations and accusations:
             reason = accusations[0]
             unread = NotRead(f"{reason}, unless sizes divide as the launcher asks")

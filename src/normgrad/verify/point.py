@@ -18,7 +18,12 @@ from ..symbolic.notation import Local, Partial
 from ..symbolic.symbols import M, N, i, j, p
 from ..tolerance import ELEMENTWISE
 
-FUNCTIONS = {"sigmoid": lambda t: 1 / (1 + np.exp(-t))}
+FUNCTIONS = {
+    "sigmoid": lambda t: 1 / (1 + np.exp(-t)),
+    "cdiv": lambda a, b: -(-a // b),
+    "floordiv": lambda a, b: a // b,
+    "next_power_of_2": lambda n: 2.0 ** np.ceil(np.log2(n)),
+}
 
 
 class Point:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import compress, product
 from pathlib import Path
 from types import FunctionType, NoneType
@@ -35,6 +35,7 @@ from ..symbolic.symbols import M, N, eps, i, j
 from ..symbolic.witness import counterexample
 from .arrays import ONE, UNNAMED, Array, NotRead, State, Wrong, is_number, plain
 from .binding import check_roles
+from .certain import refusal
 from .conditions import concluded, conditions_of
 from .definitions import (
     ENTRIES,
@@ -265,7 +266,12 @@ def verify_function(
                 for name, told in inputs.items()
                 if isinstance(told, str) and told in SHAPES
             ]
-        bound = _bound(claim.names, claim.needed, inputs, shared, definitions)
+        try:
+            bound = _bound(claim.names, claim.needed, inputs, shared, definitions)
+        except ValueError:
+            if claim.refusal is None:
+                raise
+            return refused(claim.refusal)
         names, places = claim.names, "the program"
         if claim.forward:
             names, places = [*names, *claim.forward.names], f"{places} or its forward"
@@ -292,9 +298,13 @@ def verify_function(
 
     with evaluate(True):
         if definitions is None:
-            return _claiming(judge(definitions), *granted)
-        arguments = [getattr(value, "head", value) for value in bound.values()]
-        return _claiming(at_its_eps(judge, definitions, arguments), *granted)
+            verdict = judge(definitions)
+        else:
+            arguments = [getattr(value, "head", value) for value in bound.values()]
+            verdict = at_its_eps(judge, definitions, arguments)
+    if verdict.kind == NOT_READ and claim.refusal is not None:
+        return refused(claim.refusal)
+    return _claiming(verdict, *granted)
 
 
 def _judged(claim, definitions, bound, vectors):
@@ -382,6 +392,12 @@ class _Claim:
         self.launches = launches(self.program)
         if self.run is None:
             self.run = not (isinstance(self.program, str) or self.launches)
+
+    @cached_property
+    def refusal(self) -> Wrong | None:
+        """What is sure to be refused of a text that launches kernels, whatever its arguments are."""
+        is_text = isinstance(self.program, str) and self.launches
+        return refusal(self.program, self.name) if is_text else None
 
     def of_forward(self, forward, inputs, run, said):
         """The definitions that a forward function is, and {name: Input} of its results and their gradients.

@@ -20,8 +20,8 @@ CHOICES = (
 
 # {tensor: its names in packages and in what models write, without case, _ptr and underscores}
 POINTERS = {
-    "x": "x|in|input|inp|inputtensor|inputdata|data|hiddenstates|primals3|logits",
-    "y": "y|out|output|o",
+    "x": "x|in|input|inp|inputtensor|inputmatrix|inputdata|data|hiddenstates|primals3|logits",
+    "y": "y|out|output|outputtensor|outputmatrix|o",
     "weight": "w|weights?|gamma|scale|rmsw|rmsweights?|primals1",
     "bias": "b|bias|beta|shift|primals2",
     "residual": "res|residual",

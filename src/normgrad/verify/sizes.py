@@ -71,12 +71,24 @@ def bits_of(n: Any) -> Expr:
 
 
 def power_of_2(exponent: Expr) -> Expr:
-    """2**exponent, where that is a number of bits."""
+    """2**exponent, where that is a number of bits, or one less than that of a size."""
     if isinstance(exponent, bit_length):
         return next_power_of_2(exponent.args[0] + 1)
+    bits = exponent + 1
+    if isinstance(bits, bit_length) and bits.args[0].is_positive:
+        return next_power_of_2(floor(bits.args[0], Integer(2)) + 1)
     if exponent.is_Integer and 0 <= exponent <= SMALL:
         return Integer(2) ** exponent
     raise NotRead("a power of 2 whose exponent is no number of bits")
+
+
+def doubled(start: Expr, bounds: Sequence[Expr]) -> Expr:
+    """What `while n < bound: n *= 2` makes of a power of 2; bounds: each of which ends it."""
+    if not (start.is_Integer and is_power_of_2(start)):
+        raise NotRead("a while loop that doubles what is no power of 2")
+    if not all(bound.is_positive for bound in bounds):
+        raise NotRead("a while loop that doubles up to what may be no positive number")
+    return Min(*[Max(start, next_power_of_2(bound)) for bound in bounds])
 
 
 def floor(a: Expr, b: Expr) -> Expr:
@@ -113,7 +125,7 @@ def is_power_of_2(e: Expr) -> bool | None:
     """Whether an integer is a power of 2 at every size; None where that depends."""
     match e:
         case Integer():
-            return e > 0 and e & (e - 1) == 0
+            return bool(e > 0) and int(e) & (int(e) - 1) == 0
         case next_power_of_2():
             return True
         case Min() | Max() | Mul():
@@ -128,6 +140,9 @@ def _bounds(e: Expr) -> Iterable[Expr]:
             case next_power_of_2(args=(n,)):
                 yield part - n
                 yield 2 * n - 1 - part
+                half = n - 1
+                if half.func is FLOOR and half.args[1] == 2:
+                    yield 2 * part - half.args[0] - 1
             case Min():
                 yield from [a - part for a in part.args]
             case Max():

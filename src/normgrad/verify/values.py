@@ -73,6 +73,11 @@ def uncompiled(why: str) -> Wrong:
     return Wrong(f"{UNCOMPILED}{why}")
 
 
+def unlaunched(why: str) -> Wrong:
+    """What Triton refuses when the kernel is called, whatever its arguments hold."""
+    return Wrong(f"does not launch: {why}")
+
+
 @dataclass(frozen=True)
 class Place:
     """The rows or columns that an index runs through, in a program and in all of them together.

@@ -57,10 +57,26 @@ def of_row(row, x):
 
 
 def as_int(x):
-    """int(x)."""
+    """int(x), of an integer, or of math.log2 of a size, which is at least 0."""
     if is_integer(x):
         return number(plain(x), "int")
-    raise NotRead("int of what is not an integer")
+    size = _of_log2(x)
+    if size is None or not size.is_positive:
+        raise NotRead("int of what is not an integer")
+    return number(bits_of(size) - 1, "int")
+
+
+def _of_log2(x):
+    """The size whose math.log2 a number is, which has digits enough below 2^31; None of another number."""
+    if not (state().way and is_number(x)):
+        return None
+    exponential = expand(plain(x) * log(2))
+    return exponential.args[0] if isinstance(exponential, log) else None
+
+
+def rounded_down(x):
+    """math.floor of an integer, or of math.log2 of a size."""
+    return as_int(x)
 
 
 def length_of(x):
@@ -158,12 +174,12 @@ def extreme(f, values):
 
 
 def rounded_up(x):
-    """math.ceil of a quotient of integers, or of math.log2 of a size, whose digits are enough below 2^31."""
+    """math.ceil of a quotient of integers, or of math.log2 of a size."""
     if is_integer(x):
         return x
-    exponential = expand(plain(x) * log(2))
-    if state().way and isinstance(exponential, log):
-        return number(bits_of(exponential.args[0] - 1), "int")
+    size = _of_log2(x)
+    if size is not None:
+        return number(bits_of(size - 1), "int")
     above, below = fraction(together(plain(x)))
     if not (state().way and above.is_integer and below.is_integer):
         raise NotRead("math.ceil of other than a quotient of integers")
@@ -195,7 +211,11 @@ MATH = table("math", each("(x, /)", of_row, functions("python")))
 # of functions that launch kernels
 HOST = table(
     "math",
-    {"ceil(x, /)": rounded_up, "prod(values, /, *, start=1)": product_of},
+    {
+        "ceil(x, /)": rounded_up,
+        "floor(x, /)": rounded_down,
+        "prod(values, /, *, start=1)": product_of,
+    },
 )
 HOST_BUILTINS = table(
     "math",
