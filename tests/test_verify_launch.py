@@ -66,6 +66,9 @@ def is_right(base, module, M, N, apart, axes, heads=1):
         elif base == "SOFTMAX":
             y = torch.softmax(wide, dim=1)
             result, gradients = module.softmax(given), ()
+        elif base == "HANDED":
+            result, gradients = torch.full((M, N), float("nan")), ()
+            module.rms_norm(given, weight, result, eps)
         else:
             result, gradients = module.rms_norm(given, weight, eps), ()
     except Exception:
@@ -126,6 +129,11 @@ def test_a_launcher_is_what_runs(kind, _, line, poisoned, tmp_path):
     assert is_right(base, module, *sizes, False, axes, heads) == (kind == "proved")
     if "any positive stride" in str(verdict) and base != "LAYER":
         assert is_right(base, module, *sizes, True, axes)
+
+
+def test_y_of_the_definitions_is_another_tensor_than_an_argument_y():
+    text = "import torch\n\ndef f(x, y):\n    return y\n"
+    assert verify(text, norm(weight=False), ("y",), y="(M, N)").kind == NOT_READ
 
 
 def test_every_function_of_a_launcher_has_a_line():

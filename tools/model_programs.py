@@ -75,6 +75,7 @@ PROGRAM = WHAT[-1]
 REASONS = {
     "a name that nothing has": r"NameError|AttributeError",
     "a launch that Triton refuses": r"does not launch",
+    "an error of Python's": r"TypeError|index -?\d+ of",
     "a block whose length is no power of 2": r"no power of 2",
     "does not compile": r"does not compile",
     "a block shorter than the row": r"one block of|leaves columns out",

@@ -22,6 +22,11 @@ METHODS = {
     "Function": ("forward", "backward"),
     "Module": ("__init__", "forward"),
 }
+# the arguments of Config in Triton 3.7.1; None for **options
+CONFIGURATION = {
+    *("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", "pre_hook"),
+    *("ir_override", None),
+}
 # a block that passes no error over
 PLAIN_BLOCKS = ("torch.cuda.device", "torch.no_grad", "torch.cuda._DeviceGuard")
 
@@ -131,13 +136,19 @@ class _Certain:
         if len(self.source.wrappers(kernel.name)) == 1 and is_plain:
             missing = [k for k in names if k not in {*given, *defaults_of(header)}]
             if missing:
-                raise unlaunched(f"{kernel.name} needs a value for {missing[0]}")
+                words = f"{kernel.name} needs a value for {missing[0]}"
+                if header.kwarg and missing[0] == header.kwarg.arg:
+                    words += f", as Triton takes **{missing[0]} for an argument"
+                raise unlaunched(words)
 
     def kernel(self, function: ast.FunctionDef) -> None:
         """Goes through a kernel that is launched."""
         if function in self.done:
             return
         self.done.append(function)
+        for decorator in function.decorator_list:
+            self.line = decorator.lineno
+            self._check_configurations(decorator)
         for node in _lines(function.body, is_kernel=True):
             self.line = node.lineno
             match node:
@@ -151,6 +162,21 @@ class _Certain:
                     if self._library(root, function) == LANGUAGE:
                         self._check_length(arguments, function)
 
+    def _check_configurations(self, decorator):
+        """Refuses a configuration of autotune's with an argument that it has not.
+
+        For Config({"BLOCK": 64}). It stops Config(meta={"BLOCK": 64}) of Triton before version 2.
+        """
+        for node in ast.walk(decorator):
+            match node:
+                case ast.Call(
+                    ast.Attribute(ast.Name("triton"), "Config"), keywords=words
+                ):
+                    unknown = {word.arg for word in words} - CONFIGURATION
+                    if unknown and self._library("triton", None) == TRITON:
+                        words = f"triton.Config has no argument {min(unknown)}"
+                        raise Wrong(f"a TypeError: {words}")
+
     def _check_name(self, node, kind=Wrong):
         """Refuses a name that no line of the text binds, and Python has not."""
         if isinstance(node.ctx, ast.Load) and node.id not in NAMES:
@@ -162,7 +188,7 @@ class _Certain:
         own = self.source.constants.keys() | self.source.functions.keys()
         paths = {path for path, _ in self.source.imports.get(root, ())}
         library = paths.pop() if len(paths) == 1 else ""
-        is_own = root in own or _binds(function, root)
+        is_own = root in own or function is not None and _binds(function, root)
         return "" if is_own or library not in LIBRARIES else library
 
     def _check_part(self, node, function, is_kernel):

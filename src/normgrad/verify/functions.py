@@ -67,6 +67,7 @@ class Trace:
            passed: of an autograd Function, the parameters of its backward without ctx, None for another kind of them
            marked: for every result of its forward whether it is marked as not differentiable
            asked: whether it looks at needs_input_grad; defaults: {parameter: its default}, of those not given
+           differs: whether it is another formula for another dtype, so that it may be refuted and not proved
     """
 
     outputs: list
@@ -80,6 +81,7 @@ class Trace:
     marked: list[bool]
     asked: bool
     defaults: dict[str, Any]
+    differs: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,12 @@ class Input:
     """What an argument is.
 
     Args:  head: its tensor or scalar, as x[i, j]; or an expression, as 1/rstd[i], whose conditions the trace notes
-           shape: in 1, M and N
+           shape: in 1, M and N; is_free: whether nothing else is said of it
     """
 
     head: Expr
     shape: tuple[Expr, ...] = ()
+    is_free: bool = False
 
     @property
     def is_target(self) -> bool:
@@ -259,10 +262,7 @@ def trace(
     if len(dtypes) < len(FLOATS[library]):
         traces[0].noted.narrowed[f"tensors of {', '.join(dtypes)}"] = None
     texts = list(map(_as_text, traces))
-    if any(text != texts[0] for text in texts):
-        raise NotRead(
-            "another formula for another dtype: a branch on a dtype may change digits only"
-        )
+    traces[0].differs = any(text != texts[0] for text in texts)
     noted = traces[0].noted
     # an operation of float64 loses no digit that a tensor of fewer bits has
     for trace_ in traces[1:]:
@@ -311,13 +311,17 @@ def _traced(program, inputs, cotangents, name, flags):
         target = target.methods["forward"]
     else:
         outputs = reader.call_by_names(target, values)
+    written, container = _written(values), container_of(outputs)
     results = list(map(as_result, flat(outputs)))
     if isinstance(outputs, dict):
         names = list(outputs)
+    elif outputs is None and written and state().way:
+        names, container = _handed(inputs, written), "its arguments"
+        results = [as_result(values[key]) for key in names]
     else:
         names = names_returned(target, len(results))
     return Trace(
-        results, names, container_of(outputs), {}, _written(values),
+        results, names, container, {}, written,
         reader.used, state(), None, [], False, _defaults(target, values),
     )  # fmt: skip
 
@@ -387,6 +391,18 @@ def _placed(function, check, *values):
     except NotRead as reason:
         reason.line = reason.line or function.node.lineno
         raise
+
+
+def _handed(inputs, written):
+    """The arguments that are the memory of the results of a launcher that returns nothing.
+
+    For `rms_norm(x, weight, out)`. It stops a launcher that writes over x, and not into out.
+    """
+    free = [key for key, value in inputs.items() if getattr(value, "is_free", False)]
+    names = [key for key in written if key in free] if free else written
+    if not names:
+        raise NotRead(f"nothing is returned, and nothing written into {free[0]}")
+    return names
 
 
 def _defaults(function, values):

@@ -480,6 +480,14 @@ def _is_of_module(name):
     return name in OF_MODULE or name.startswith("__")
 
 
+def is_apart(value: Any) -> bool:
+    """Whether a method of a layer is a static one, which forward does without, or is not read."""
+    decorators = value.node.decorator_list if isinstance(value, Function) else []
+    return [getattr(decorator, "id", "") for decorator in decorators] == [
+        "staticmethod"
+    ]
+
+
 def check_method(kind: str, name: str) -> None:
     """Refuse what a Function puts in the place of torch's own, such as apply, and what Python calls by itself."""
     if name in OF_TORCH.difference(METHODS_READ) or name.startswith("_"):
@@ -1038,7 +1046,10 @@ class Reader(Walker):
     def _read_layer(self, node, scope):
         inner = Scope(scope, local_names(node.body), self)
         self.execute(node.body, inner)
-        for name, value in inner.names.items():
+        for name, value in list(inner.names.items()):
+            if name != "forward" and is_apart(value) and not _is_of_module(name):
+                del inner.names[name]
+                continue
             if not isinstance(value, Function) or value.node.decorator_list:
                 raise NotRead(f"{node.name}.{name}, which is no plain method")
             if _is_of_module(name) and name not in ("__init__", "__repr__"):
@@ -1414,8 +1425,9 @@ class Reader(Walker):
         if not self.source or self.source.hidden or is_own:
             return False
         for node in ast.walk(self.source.tree):
-            is_stored = isinstance(getattr(node, "ctx", ast.Load()), ast.Store)
-            if is_stored and name in (getattr(node, k, "") for k in ("attr", "id")):
+            is_stored = isinstance(getattr(node, "ctx", ast.Store()), ast.Store)
+            names = [getattr(node, part, "") for part in ("attr", "id", "name")]
+            if is_stored and name in names:
                 return False
             if isinstance(node, ast.Constant) and node.value == name:
                 return False

@@ -19,10 +19,12 @@ from typing import Any
 
 from sympy import (
     Indexed,
+    IndexedBase,
     Integer,
     Rational,
     S,
     Symbol,
+    Tuple,
     evaluate,
 )
 
@@ -110,6 +112,10 @@ SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 SUMS = {i: rows, j: columns}
 OPTIONS = ("definitions", "outputs", "library", "name", "seconds", "run", "helpers")
 UNFOLLOWED = (NotRead, NotImplementedError, OutOfPatience, RangeError, RecursionError)
+DIFFERS = (
+    "another formula for another dtype: a branch on a dtype may change digits only"
+)
+GIVEN = "given_"
 PACKED = "entries of a row, and vectors, lie side by side"
 TRUSTED = (
     "all imports succeed, those in a `try`, too; lines of the module that are not read raise no error, and neither "
@@ -130,7 +136,9 @@ def input_of(name: str, words: Any, definitions: Norm | None = None) -> Input | 
         return None
     if words in SHAPES:
         shape = SHAPES[words]
-        return Input(_indexed(name, shape), shape)
+        # y of the definitions is another tensor than an argument y
+        own_name = f"{GIVEN}{name}" if name in TENSORS else name
+        return Input(_indexed(own_name, shape), shape, is_free=True)
     plain, bracket, rest = words.partition("[:, None]")
     plain = ALSO.get(plain, plain)
     is_name = not rest and plain.isidentifier()
@@ -195,7 +203,7 @@ def _in_words(inputs, library):
             parts.append(f"{name} = {value!r}")
         elif _is_tensor(value):
             role = _role(value)
-            same = "" if role == name else f", the {role}"
+            same = "" if role.removeprefix(GIVEN) == name else f", the {role}"
             parts.append(f"{name} {value.shape}{same}")
         elif value.head == eps:
             parts.append(f"{name} > 0")
@@ -549,8 +557,8 @@ class _Claim:
         except UNFOLLOWED as reason:
             verdict = refused(reason)
         why = ""
-        if verdict.kind == REFUTED and self.free:
-            why = no_tensor(", ".join(self.free))
+        if verdict.kind == REFUTED and self._free_in(verdict):
+            why = no_tensor(", ".join(self._free_in(verdict)))
         elif self.guess and verdict.kind in (WRONG, REFUTED):
             guessed = [verdict.outputs.get(name) for name in self.guessed]
             if not (guessed and all(guessed)):
@@ -558,6 +566,13 @@ class _Claim:
         if why:
             return verdict.unread(why)
         return verdict
+
+    def _free_in(self, verdict):
+        """The arguments of which nothing but a shape is said, in what a verdict is on."""
+        parts = [verdict, *verdict.outputs.values()]
+        stored = Tuple(*[part.stored for part in parts if part.stored is not None])
+        names = {str(base).removeprefix(GIVEN) for base in stored.atoms(IndexedBase)}
+        return [name for name in self.free if name in names]
 
     def confronted(self, verdict, definitions, values):
         """The verdict, unless a run refutes it; values: {"eps": its number}, where it is a number in the program.
@@ -792,7 +807,10 @@ class _Claim:
             state = state.beside(self.forward.ran[2].noted)
         numbers = *digits_of(state), *below(state.widths)
         claim = Claim(results, clauses=tuple(clauses), numbers=numbers)
-        return noted(state, definitions, verdicts, claim, assumptions)
+        verdict = noted(state, definitions, verdicts, claim, assumptions)
+        if traced.differs and verdict.kind in (PROVED, IF_ZERO):
+            return verdict.unread(DIFFERS)
+        return verdict
 
     def _of_output(self, name, value, definitions):
         """The verdict on a result, once for all choices of the arguments that need a gradient."""
