@@ -244,12 +244,16 @@ def _lines(body: Sequence[ast.stmt], is_kernel=False) -> Iterator[ast.AST]:
                 if not all(text.startswith(PLAIN_BLOCKS) for text in texts):
                     return
                 yield from _lines(node.body)
+                if _leaves(node):
+                    return
             case ast.If(test=test):
                 yield from _parts(test)
                 if _leaves(node) and not (is_kernel and _is_at_run_time(test, body)):
                     return
             case ast.FunctionDef() | ast.ClassDef():
                 continue
+            case ast.Raise():
+                return
             case _ if _leaves(node):
                 return
 

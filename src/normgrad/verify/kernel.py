@@ -914,8 +914,7 @@ class Kernel(Walker):
         bounds = [self.evaluate(part, local) for part in parts]
         if any(not isinstance(bound, Index) or bound.axes for bound in bounds):
             raise NotRead("a loop between what are no integers")
-        for bound in bounds:
-            self.tiles.use(bound)
+        self.tiles.use_both(*bounds)
         return bounds
 
     def read_While(self, node, local):

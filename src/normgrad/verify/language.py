@@ -407,8 +407,7 @@ class Language:
         if isinstance(x, Index) and isinstance(y, Index):
             if x.axes or y.axes:
                 raise NotRead("a minimum of integers in lanes")
-            self.tiles.use(x)
-            self.tiles.use(y)
+            self.tiles.use_both(x, y)
             return Index(least(x.e, y.e), dtype=results(x.dtype, y.dtype))
         return self._compared(Min, x, y)
 

@@ -35,7 +35,7 @@ class cdiv(Function):  # noqa: N801 - SymPy prints a function by its class
     @classmethod
     def eval(cls, a, b):
         """The quotient itself, of numbers."""
-        return -(-a // b) if a.is_Integer and b.is_Integer else None
+        return -(-a // b) if a.is_Integer and b.is_Integer and b > 0 else None
 
     def _eval_is_positive(self):
         return True if self.args[0].is_positive else None
@@ -49,7 +49,7 @@ class floordiv(Function):  # noqa: N801 - as cdiv
     @classmethod
     def eval(cls, a, b):
         """The quotient itself, of numbers."""
-        return a // b if a.is_Integer and b.is_Integer else None
+        return a // b if a.is_Integer and b.is_Integer and b > 0 else None
 
 
 CEILING, FLOOR = cdiv, floordiv

@@ -64,8 +64,9 @@ from .functions import (
 )
 from .interpreter import Raised
 from .maxima import check_steady, of_maxima
+from .places import CEILING, FLOOR
 from .replay import Case
-from .sizes import Way, at_columns, of_sizes
+from .sizes import Way, at_columns, next_power_of_2, of_sizes
 from .source import is_file, text_of
 from .text import TextOfFile, check_seconds, check_type, value_of, with_helpers
 from .values import Misfit
@@ -1040,7 +1041,7 @@ def _of_output(name, value, definitions, seconds, shapes):
     stored = entry(value, getattr(head, "indices", ()))
     deadline = clock() + MORE * seconds
     claim = f"{name} = {head}"
-    if of_sizes(stored):
+    if stored.has(next_power_of_2, CEILING, FLOOR):
         return _with_sizes(stored, head, definitions.defs, claim, seconds)
     verdict = compare(stored, head, definitions.defs, claim, seconds)
     if verdict.kind == REFUTED:

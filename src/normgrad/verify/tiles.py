@@ -305,8 +305,7 @@ class Tiles:
             case (Number() | Limit(), _) | (_, Number() | Limit()):
                 return self._condition(right, left)
             case Index(e=a), Index(e=b):
-                self.use(left)
-                self.use(right)
+                self.use_both(left, right)
                 if operation in ("LtE", "GtE"):
                     b += 1
             case _:
@@ -427,7 +426,16 @@ class Tiles:
         self._check_sign(value)
         self.widths.use(value, self.memory.line)
 
-    def _check_sign(self, value):
+    def use_both(self, *values: Index) -> None:
+        """Keeps what integers need that are made one dtype, as a comparison does."""
+        for value in values:
+            self.use(value)
+        if any(value.dtype & UNSIGNED for value in values):
+            for value in values:
+                self._check_sign(replace(value, dtype=UNSIGNED))
+
+    @staticmethod
+    def _check_sign(value):
         """Refuses an integer without a sign that may be negative.
 
         For sizes and strides that a kernel takes as tl.uint32. It stops `cols - n`, which is no number below 0 there.
@@ -490,7 +498,9 @@ class Tiles:
             raise uncompiled(
                 "a division of an integer with a sign by one without, or the other way"
             )
-        if operator not in ARITHMETIC or is_long(a) != is_long(b):
+        if operator not in ARITHMETIC:
+            self.use_both(a, b)
+        elif is_long(a) != is_long(b):
             self.use(a)
             self.use(b)
         match operator:
