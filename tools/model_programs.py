@@ -80,7 +80,9 @@ REASONS = {
     "does not compile": r"does not compile",
     "a block shorter than the row": r"one block of|leaves columns out",
     "entries that no program stores": r"stores .* at most",
-    "lanes past the row's end are counted": r"next_power_of_2|choice of a block",
+    "lanes past the row's end are counted": (
+        r"next_power_of_2|choice of a block|which autotune chooses|^cdiv"
+    ),
     "reads or writes past the end": r"past the end",
     "a function of kernels in a launcher": r"outside of a kernel",
     "rows that are left out": r"needs M|programs|rows but the first",

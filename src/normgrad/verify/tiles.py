@@ -424,7 +424,7 @@ class Tiles:
     def use(self, value: Index) -> None:
         """Keeps what an integer needs where it is used."""
         self._check_sign(value)
-        self.widths.use(value, self.memory.line)
+        self.widths.use(value, value.line or self.memory.line)
 
     def use_both(self, *values: Index) -> None:
         """Keeps what integers need that are made one dtype, as a comparison does."""
@@ -453,7 +453,7 @@ class Tiles:
         parts = pointer.parts
         self._check_sign(by)
         if not is_long(by):
-            parts += ((by.e, self.memory.line),)
+            parts += ((by.e, by.line or self.memory.line),)
         return replace(pointer, offset=offset, parts=parts)
 
     def both(self, a, b):
@@ -507,7 +507,8 @@ class Tiles:
             case "Div":
                 return self.sums.operate(operator, self.number(a), self.number(b))
             case _ if operator in ARITHMETIC:
-                return Index(expand(ARITHMETIC[operator](a.e, b.e)), axes, dtype)
+                line = self.memory.line if operator == "Mult" else a.line or b.line
+                return Index(expand(ARITHMETIC[operator](a.e, b.e)), axes, dtype, line)
             case "FloorDiv" | "Mod" if b.e.is_zero:
                 raise NotRead("a division of integers by 0")
             case "FloorDiv":

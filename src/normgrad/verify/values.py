@@ -113,12 +113,14 @@ class Index:
     dtype: what it may be, as a Number's
     constant: which sizes have to be 1 for Triton to make a constant of it, which is no tensor, while it compiles:
     none for a number of the text; None where it is a tensor whatever they are
+    line: of the product in it, 0 for none
     """
 
     e: Expr
     axes: tuple = ()
     dtype: frozenset = field(default=SIZES, compare=False)
     constant: frozenset | None = field(default=None, compare=False)
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
