@@ -40,7 +40,7 @@ from .digits import (
 from .maxima import Maximum, head_of
 from .over_rows import Turn, summed
 from .places import FLOOR
-from .sizes import LEADING, Way, bit_length, floor, in_rows, power_of_2
+from .sizes import LEADING, Way, bit_and, bit_length, floor, in_rows, power_of_2
 from .values import Misfit, NotRead, Wrong, check_bits
 from .values import power as power_of_numbers
 
@@ -781,6 +781,8 @@ def _of_numbers(operation, a, b):
     if kind == "int" and state().way and (is_power or operation == "LShift"):
         factor = ONE if is_power else left
         return number(factor * power_of_2(right), kind)
+    if operation == "BitAnd" and state().way and kind == "int":
+        return number(bit_and(left, right), kind)
     if operation == "RShift" and state().way and kind == "int":
         return number(floor(left, power_of_2(right)), kind)
     if operation not in ARITHMETIC:

@@ -62,6 +62,17 @@ class bit_length(Function):  # noqa: N801 - as next_power_of_2
     is_nonnegative = True
 
 
+class bit_and(Function):  # noqa: N801 - as next_power_of_2
+    """The bits that two integers share."""
+
+    is_integer = True
+
+    @classmethod
+    def eval(cls, a, b):
+        """The number itself, of numbers."""
+        return Integer(int(a) & int(b)) if a.is_Integer and b.is_Integer else None
+
+
 def bits_of(n: Any) -> Expr:
     """int.bit_length of a size."""
     e = sympify(getattr(n, "e", n))
