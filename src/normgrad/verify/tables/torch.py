@@ -8,6 +8,7 @@ from operator import add, mul, sub, truediv
 
 from sympy import Rational, S, exp, log, prod
 
+from ...symbolic.elementary import sigmoid
 from ..arrays import (
     HALVES,
     UNNAMED,
@@ -356,6 +357,24 @@ def check_dtypes(dtype, vectors):
         raise Unsupported(f"{parts}, which torch {why}")
 
 
+LEAST = Scalar(Rational("1e-12"), "float")
+
+
+def of_length_one(a, p, dim, eps=LEAST):
+    """a / max(length of a, eps); torch's dim is 1 where none is said."""
+    if isinstance(p, Scalar) or p != 2:
+        raise NotRead("another length than the root of the sum of squares")
+    if dim is None:
+        raise NotRead("the length of all entries")
+    size = clipped(length(a, None, dim, True), eps, None)
+    return elementwise(truediv, a, size)
+
+
+def swish(a):
+    """a times its sigmoid."""
+    return elementwise(lambda e: e * sigmoid(e), a)
+
+
 def widened(a):
     """A tensor of 16 bits as torch's own norms and softmax compute with it, in float32."""
     use_rounded(a)
@@ -463,6 +482,11 @@ TORCH = table(
         "weight=None, eps: number = None)": lambda a, sizes, weight, eps: normalized(
             False, a, sizes, weight, None, eps
         ),
+        "nn.functional.normalize(input: floats, p=2, dim=1)": of_length_one,
+        "nn.functional.normalize(input: floats, p=2, dim=1, eps: number = None)": (
+            of_length_one
+        ),
+        "nn.functional.silu(input: floats)": swish,
         **each(
             "(input: floats, dim, *, dtype=None)",
             share,
