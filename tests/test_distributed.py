@@ -60,6 +60,27 @@ def test_gradients_of_a_weight_are_parts_of_a_sum(torch, tensors):
         )
 
 
+@pytest.mark.parametrize("reduction", ["sum", "avg", "max"])
+def test_parts_of_an_average_have_no_gradient(reduction, torch, tensors):
+    """torch gives each part the whole gradient, which is right for a sum; without a gradient any parts are gathered."""
+    mesh, parts = tensors.DeviceMesh("cpu", [0, 1]), [tensors.Partial(reduction)]
+    x = tensors.DTensor.from_local(torch.ones(3, 4), mesh, parts)
+    assert normgrad.rms_norm(x, 4, backend="torch").placements[0].is_replicate()
+    x.requires_grad_()
+    for norm in (
+        normgrad.rms_norm,
+        lambda x, n, **o: normgrad.add_rms_norm(x.detach(), x, n, **o)[0],
+    ):
+        if reduction == "sum":
+            norm(x, 4, backend="torch")
+            continue
+        with pytest.raises(
+            ValueError,
+            match=f"(input|residual): got parts of a {reduction} with a gradient",
+        ):
+            norm(x, 4, backend="torch")
+
+
 def test_all_tensors_are_on_one_mesh(torch, tensors):
     """Two meshes with as many axes and processes, in another order."""
     mesh, other = (tensors.DeviceMesh("cpu", ranks) for ranks in ([0, 1], [1, 0]))

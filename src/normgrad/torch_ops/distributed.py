@@ -18,6 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+NAMES = ("input", "residual", "weight", "bias")
+
 
 def is_distributed(t: Any) -> bool:
     """Whether it is a DTensor; torch.distributed.tensor is not imported for the answer."""
@@ -45,6 +47,18 @@ def check(name: str, t: Tensor, input: Tensor, first: str) -> None:
         )
 
 
+def _check_parts(name, t):
+    """Parts of a sum, where a gradient goes back to them; torch hands the whole one to each part of an average, too."""
+    if t is None or not (t.requires_grad and torch.is_grad_enabled()):
+        return
+    for placement in t.placements:
+        if placement.is_partial() and placement.reduce_op != "sum":
+            raise ValueError(
+                f"{name}: got parts of a {placement.reduce_op} with a gradient, needs parts of a sum, or whole rows:"
+                " redistribute it first"
+            )
+
+
 def by_rows(
     normalized: Callable,
     axes: int,
@@ -60,6 +74,8 @@ def by_rows(
     """
     from torch.distributed.tensor import DTensor, Partial, Replicate
 
+    for name, t in zip(NAMES, (input, residual, weight, bias), strict=True):
+        _check_parts(name, t)
     whole, mesh = Replicate(), input.device_mesh
     placements = [placement if placement.is_shard() and placement.dim % input.dim() < input.dim() - axes else whole
                   for placement in input.placements]  # fmt: skip
