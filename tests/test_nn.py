@@ -113,6 +113,50 @@ def test_llama_broadcasts_no_weight(llama):
             call(torch.ones(2, 6, dtype=torch.bfloat16))
 
 
+# Normalize: any spec, by names of its own
+
+OUTSIDE = normgrad.NormSpec(placement="outside", eps=0.1, weight_offset=1.0)
+
+
+@pytest.mark.parametrize("casting", ["once", "llama"])
+@pytest.mark.parametrize("heads", [None, 2])
+def test_normalize_is_the_function_of_its_parameters(heads, casting, torch_rng):
+    names = {"weight_name": "gain", "bias_name": "shift"}
+    options = {"bias": True, "heads": heads, "casting": casting, "backend": "torch"}
+    norm = nn.Normalize(OUTSIDE, 6, **options, **names)
+    assert list(dict(norm.named_parameters())) == ["gain", "shift"]
+    assert not norm.gain.any() and not norm.shift.any()
+    for parameter in norm.parameters():
+        torch.nn.init.normal_(parameter, generator=torch_rng)
+    x = torch.randn(4, 2, 6, generator=torch_rng)
+    weight, bias = norm.gain, norm.shift
+    expected = normgrad.normalize(
+        x, weight, bias, spec=OUTSIDE, heads=heads, backend="torch"
+    )
+    torch.testing.assert_close(norm(x), expected)
+    rows = x.bfloat16()
+    x_hat = normgrad.normalize(
+        rows, spec=OUTSIDE.replace(weight_offset=0.0), backend="torch"
+    )
+    if casting == "llama":
+        assert torch.equal(norm(rows), x_hat * (1 + weight) + bias)
+    norm.reset_parameters()
+    assert not norm.gain.any() and not norm.shift.any()
+    assert "weight='gain', bias='shift'" in repr(norm)
+
+
+def test_one_number_stands_for_all_columns(torch_rng):
+    norm = nn.Normalize(normgrad.L2_NORM, 1, backend="torch")
+    torch.nn.init.constant_(norm.weight, 3.0)
+    for columns in (5, 8):
+        x = torch.randn(4, columns, generator=torch_rng)
+        y = norm(x)
+        torch.testing.assert_close(y, 3 * torch.nn.functional.normalize(x, dim=-1))
+        (gradient,) = torch.autograd.grad(y, norm.weight, torch.ones_like(y))
+        expected = torch.nn.functional.normalize(x, dim=-1).sum().reshape(1)
+        torch.testing.assert_close(gradient, expected)
+
+
 # What a constructor refuses, before any call
 CONSTRUCTORS = {
     "nn.LayerNorm(4, eps=None)": "eps: got None",
@@ -136,6 +180,20 @@ CONSTRUCTORS = {
     "nn.GatedRMSNorm(4, gate_first=1)": "gate_first: got int 1",
     "nn.GatedRMSNorm(4, device=1.5)": "device: got ",
     "nn.GatedRMSNorm(4, dtype=torch.int32)": "dtype: got torch.int32",
+    "nn.Normalize(4)": "spec: got int",
+    "nn.Normalize(columns=(3, 4))": r"columns: got \(3, 4\), needs one size",
+    "nn.Normalize(bias=True)": "bias: got True without columns, needs False there",
+    "nn.Normalize(columns=4, bias=1)": "bias: got int 1",
+    "nn.Normalize(heads=3)": "heads: got 3 without a weight or a bias",
+    "nn.Normalize(normgrad.NormSpec(weight_offset=1.0))": "weight_offset: got 1.0 without",
+    "nn.Normalize(columns=4, casting='late')": "casting: got 'late'",
+    "nn.Normalize(casting='llama')": "casting: got 'llama' without a weight",
+    "nn.Normalize(columns=4, casting='llama', out_dtype=torch.float32)": "casting: got 'llama' with out_dtype",
+    "nn.Normalize(columns=4, backend='fast')": "backend: got 'fast'",
+    "nn.Normalize(columns=4, device=1.5)": "device: got ",
+    "nn.Normalize(columns=4, dtype=torch.int32)": "dtype: got torch.int32",
+    "nn.Normalize(columns=4, out_dtype=torch.int32)": "out_dtype: got torch.int32",
+    "nn.replace_norms(torch.nn.Linear(2, 2), rounding='x')": "rounding: got 'x', needs 'same' or 'once'",
     "nn.replace_norms(torch.nn.Linear(2, 2), backend='fast')": "backend: got 'fast'",
     "nn.replace_norms([torch.nn.LayerNorm(2)])": "model: got list",
 }
@@ -144,4 +202,4 @@ CONSTRUCTORS = {
 @pytest.mark.parametrize("call", CONSTRUCTORS)
 def test_a_constructor_refuses(call):
     with pytest.raises((TypeError, ValueError), match=f"^{CONSTRUCTORS[call]}"):
-        eval(call, {"nn": nn, "torch": torch})
+        eval(call, {"nn": nn, "normgrad": normgrad, "torch": torch})

@@ -9,7 +9,7 @@ NAMES = {
         L2_NORM LAYER_NORM LAYER_NORM_STD NormSpec RMS_NORM add_layer_norm add_rms_norm doctor l2_norm
         layer_norm normalize add_normalize rms_norm gated_rms_norm
     """,
-    "normgrad.nn": "AddNorm GatedRMSNorm LayerNorm RMSNorm ReplacedNorms replace_norms",
+    "normgrad.nn": "AddNorm GatedRMSNorm LayerNorm Normalize RMSNorm ReplacedNorms replace_norms",
     "normgrad.residual": "fused_post_norm fused_stack naive_post_norm naive_stack",
     "normgrad.teaching.double_backward": """
         ExplicitBackward ExplicitNorm RecomputeNorm StatisticsNorm WAYS affine asked_for centred gradients

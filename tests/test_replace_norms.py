@@ -10,7 +10,7 @@ import torch
 from near import near
 from torch.nn import functional as F
 
-from normgrad import nn
+from normgrad import NormSpec, nn
 
 COLUMNS = 12
 
@@ -102,6 +102,18 @@ class LayerNormOfALibrary(torch.nn.LayerNorm):
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
+class NamedRMSNorm(torch.nn.Module):
+    """A weight whose name is another one in the state dict."""
+
+    def __init__(self, columns):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(columns))
+
+    def forward(self, x):
+        return F.rms_norm(x, (len(self.scale),), self.scale, 1e-6)
+
+
+RMS = NormSpec(center=False, eps=1e-6)
 AFFINE = f"({COLUMNS},), eps=1e-06, elementwise_affine=True, bias=False"
 REPLACED = {
     NORMS.LikeLlama: f"RMSNorm({AFFINE}, backend='torch', casting='llama')",
@@ -112,6 +124,8 @@ REPLACED = {
     NORMS.EpsInForward: f"RMSNorm({AFFINE.replace('06', '05')}, backend='torch', casting='llama')",
     LayerNormWithoutWeight: f"LayerNorm({AFFINE.replace('06', '05').replace('True', 'False')}, backend='torch')",
     LayerNormOfALibrary: f"LayerNorm(({COLUMNS},), eps=1e-05, elementwise_affine=True, bias=True, backend='torch')",
+    NamedRMSNorm: f"Normalize({RMS}, columns={COLUMNS}, weight='scale', backend='torch')",
+    NORMS.BiasedRMSNorm: f"Normalize({RMS}, columns={COLUMNS}, weight='weight', bias='bias', backend='torch')",
     torch.nn.LayerNorm: f"LayerNorm(({COLUMNS},), eps=1e-05, elementwise_affine=True, bias=True, backend='torch')",
     torch.nn.RMSNorm: f"RMSNorm(({COLUMNS},), eps=None, elementwise_affine=True, bias=False, backend='torch')",
     functools.partial(torch.nn.LayerNorm, COLUMNS, bias=False): (
@@ -195,17 +209,6 @@ class GatedRMSNorm(NORMS.LikeLlama):
         )
 
 
-class NamedRMSNorm(torch.nn.Module):
-    """A weight whose name is another one in the state dict."""
-
-    def __init__(self, columns):
-        super().__init__()
-        self.scale = torch.nn.Parameter(torch.ones(columns))
-
-    def forward(self, x):
-        return F.rms_norm(x, (len(self.scale),), self.scale, 1e-6)
-
-
 class LoadsItsOwnRMSNorm(NORMS.LikeOlmo2):
     def _load_from_state_dict(self, state_dict, prefix, *arguments):
         state_dict[f"{prefix}weight"] = state_dict[f"{prefix}weight"] + 1
@@ -227,6 +230,16 @@ class PairNorm(NORMS.LikeLlama):
 class FirstColumnNorm(NORMS.LikeLlama):
     def forward(self, x):
         return super().forward(x)[..., :1]
+
+
+class CalledInItsOwnWayNorm(NORMS.LikeOlmo2):
+    def __call__(self, x):
+        return 2 * super().__call__(x)
+
+
+class InPlaceNorm(NORMS.LikeOlmo2):
+    def forward(self, x):
+        return x.copy_(super().forward(x))
 
 
 class NoShapeNorm(torch.nn.Module):
@@ -259,17 +272,10 @@ def _hook(*_):
     return None
 
 
-# Each way to register a hook, and the list that it is in.
-HOOKS = {
-    "register_forward_pre_hook": "_forward_pre_hooks",
-    "register_forward_hook": "_forward_hooks",
-    "register_full_backward_pre_hook": "_backward_pre_hooks",
-    "register_full_backward_hook": "_backward_hooks",
-    "register_backward_hook": "_backward_hooks",
-    "register_state_dict_pre_hook": "_state_dict_pre_hooks",
-    "register_state_dict_post_hook": "_state_dict_hooks",
-    "register_load_state_dict_pre_hook": "_load_state_dict_pre_hooks",
-    "register_load_state_dict_post_hook": "_load_state_dict_post_hooks",
+# Hooks that hold the module, or see its last operation.
+LEFT_HOOKS = {
+    "register_backward_hook": "which sees the last operation",
+    "register_load_state_dict_pre_hook": "which holds this very object",
 }
 
 
@@ -289,27 +295,27 @@ class LikeLlamaNorm(NORMS.LikeLlama):
 NEITHER = "whose forward is no LayerNorm and no RMSNorm over the last axis"
 ROUNDS = "in float32 and rounds elsewhere in bfloat16"
 LEFT = {
-    "eps outside": (NORMS.EpsOutsideNorm, NEITHER),
+    "eps outside": (NORMS.EpsOutsideNorm, "placement='outside') and whose gradients are not"),
     "another eps": (NORMS.OtherEpsNorm, NEITHER),
     "over N - 1 of 16384": (lambda _: NORMS.UnbiasedNorm(16384), NEITHER),
-    "a bias and no mean": (NORMS.BiasedRMSNorm, NEITHER),
     "statistics in 16 bits": (NORMS.NarrowNorm, ROUNDS),
     "LayerNorm with a late weight": (NORMS.LateWeightLayerNorm, ROUNDS),
     "the weight's dtype": (NORMS.WidensMixedNorm, "makes something else than torch.bfloat16"),
     "statistics held fixed": (NORMS.DetachedNorm, "and whose gradients are not"),
     "statistics held fixed, no weight": (DetachedWithoutWeightNorm, "and whose gradients are not"),
     "two outputs": (PairNorm, "TypeError, its forward returns tuple for rows of shape"),
-    "another shape": (FirstColumnNorm, "TypeError, its forward returns torch.Size([14, 1]) for rows"),
-    "a weight of two axes": (lambda _: LikeLlamaNorm((2, 6)), "has shape (2, 6): which axes are normalized"),
-    "a buffer": (_changed(_buffered, LikeLlamaNorm), "holds weight, shift, needs a weight"),
+    "another shape": (FirstColumnNorm, "TypeError, its forward returns torch.Size([40, 1]) for rows"),
+    "a weight of three axes": (lambda _: LikeLlamaNorm((2, 2, 3)), "which holds weight, needs a weight"),
+    "a buffer": (_changed(_buffered, LikeLlamaNorm), NEITHER),
     "training": (NORMS.TrainingNorm, "something else of more axes or in training"),
-    "channels first": (LayerNorm2d, "which cannot be tried: RuntimeError"),
+    "channels first": (LayerNorm2d, "which takes channels on the second axis"),
     "channels first in images": (ImagesToo, "which takes channels on the second axis"),
-    "a gate": (GatedRMSNorm, "whose forward takes (hidden_states, gate=None), a gate, as normgrad.nn.GatedRMSNorm"),
-    "another name": (NamedRMSNorm, "holds scale, needs a weight"),
+    "a gate": (GatedRMSNorm, "(hidden_states, gate=None), a gate: rounding=\"once\" takes normgrad.nn.GatedRMSNorm"),
     "a state of its own": (LoadsItsOwnRMSNorm, "loads its state in its own way (_load_from_state_dict)"),
-    "no shape": (lambda _: NoShapeNorm(), "how long its rows are is not known"),
-    "one column": (lambda _: LikeLlamaNorm(1), "needs at least two columns"),
+    "no shape": (lambda _: NoShapeNorm(), "RMSNorm(any N, eps=1e-06) in float32 and rounds elsewhere"),
+    "one column": (lambda _: LayerNormWithoutWeight(1), "whose rows have one column, needs at least two"),
+    "a call of its own": (CalledInItsOwnWayNorm, "which is called in its own way (__call__)"),
+    "what changes its input": (InPlaceNorm, "TypeError, its forward changes its input"),
     "a batch": (torch.nn.BatchNorm1d, "holds weight, bias, running_mean, running_var"),
     "groups": (lambda columns: torch.nn.GroupNorm(1, columns), "which takes channels on the second axis"),
     "meta": (lambda columns: torch.nn.LayerNorm(columns, device="meta"), "whose weight is on the meta device"),
@@ -322,8 +328,8 @@ LEFT = {
 
 
 LEFT |= {
-    way: (_changed(methodcaller(way, _hook)), f"has hooks ({hooks})")
-    for way, hooks in HOOKS.items()
+    way: (_changed(methodcaller(way, _hook)), reason)
+    for way, reason in LEFT_HOOKS.items()
     if hasattr(torch.nn.Module, way)
 }
 
@@ -349,16 +355,52 @@ class PreNorm(torch.nn.Module):
         self.norm = torch.nn.LayerNorm(4)
 
 
+def _normalized(x):
+    return F.rms_norm(x, (x.shape[-1],))
+
+
+class FunctionBlock(torch.nn.Module):
+    """Has a norm, and no module of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return x + self.linear(_normalized(x))
+
+
+class Pooled(torch.nn.Module):
+    """Reduces rows, to another shape."""
+
+    def __init__(self):
+        super().__init__()
+        self.query = torch.nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        return (x * self.query).sum(-1).sqrt()
+
+
+def test_a_block_that_calls_a_norm_as_a_function_is_left_with_the_reason():
+    outcome = nn.replace_norms(torch.nn.Sequential(FunctionBlock()), backend="torch")
+    assert outcome.left == {
+        "0": "FunctionBlock, whose forward calls rms_norm, a norm as a function, and not as a module"
+    }
+
+
 def test_what_is_no_norm_is_not_mentioned():
     model = torch.nn.Sequential(
         torch.nn.Linear(4, 4),
         torch.nn.PReLU(4),
         torch.nn.ReLU(),
-        Weighted(4),
+        torch.nn.Softmax(-1),
+        torch.nn.Embedding(4, 4),
+        torch.nn.TransformerEncoderLayer(4, 2, norm_first=True).self_attn,
+        Pooled(),
         PreNorm(),
     )
     outcome = nn.replace_norms(model, backend="torch")
-    assert list(outcome.replaced) == ["4.norm"] and not outcome.left
+    assert list(outcome.replaced) == ["7.norm"] and not outcome.left
 
 
 @pytest.mark.parametrize("columns", [2, 3, 64, 16384])
@@ -441,6 +483,42 @@ def test_parameters_stay_the_very_objects(torch_rng):
         and model[1].norm.weight.grad is None
         and model[2].norm.weight.grad is not None
     )
+
+
+def _called(calls, name, *_):
+    calls.append(name)
+
+
+# Each way to register a hook, but for those whose module is left.
+HOOKS = (
+    "register_forward_pre_hook",
+    "register_forward_hook",
+    "register_full_backward_pre_hook",
+    "register_full_backward_hook",
+    "register_state_dict_pre_hook",
+    "register_state_dict_post_hook",
+    "register_load_state_dict_post_hook",
+)
+
+
+@pytest.mark.parametrize("kind", [NORMS.LikeLlama, NamedRMSNorm, torch.nn.RMSNorm])
+def test_hooks_go_over_to_what_is_replaced_and_see_no_trial(kind, torch_rng):
+    model = torch.nn.Sequential(_made(kind, torch_rng))
+    calls = []
+    handles = [
+        getattr(model[0], way)(functools.partial(_called, calls, way))
+        for way in HOOKS
+        if hasattr(torch.nn.Module, way)
+    ]
+    assert nn.replace_norms(model, backend="torch").replaced and calls == []
+    x, dy = torch.randn(2, 4, COLUMNS, generator=torch_rng)
+    for expected in ({way for way in HOOKS if hasattr(torch.nn.Module, way)}, set()):
+        model(x.requires_grad_()).backward(dy)
+        model.load_state_dict(model.state_dict())
+        assert set(calls) == expected
+        calls.clear()
+        for handle in handles:
+            handle.remove()
 
 
 def test_a_module_in_two_places_stays_one(torch_rng):

@@ -118,6 +118,7 @@ CONSTRUCTOR = {
 NO_BIAS = "no derivative by another argument depends on the bias"
 SUMS = "it is about the sums of gradients that kernels take"
 # {(argument, context): why it changes nothing there}
+ROUNDING = "which norms are replaced, and no number; see test_replace_models.py"
 REASONS = {
     **{("bias", context): NO_BIAS for context in ("gradients", "second")},
     **{("portable_sums", c): SUMS for c in ALL if c not in ("gradients", "compiled")},
@@ -126,6 +127,7 @@ REASONS = {
         "round_residual",
         "second",
     ): "what is differentiated again takes its statistics from residual_out",
+    **{("rounding", c): ROUNDING for c in PLAIN},
     ("device", "gradients"): "a meta tensor has no numbers",
 }
 # Of heads in a function: a weight of one shape is refused with them, of the other without; see test_contract.py.

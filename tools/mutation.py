@@ -106,9 +106,9 @@ ROOMS = {
         "test_sandbox.py test_homework_messages.py test_homework_source.py",
     ),
     "nn": (
-        "nn.py recognition.py torch_ops/prepare.py torch_ops/automatic.py torch_ops/distributed.py",
-        "test_replace_norms.py test_refusals.py test_gated.py test_nn.py test_prepare.py test_automatic.py "
-        "test_distributed.py test_subclasses.py",
+        "nn.py recognition.py forward_reading.py torch_ops/prepare.py torch_ops/automatic.py torch_ops/distributed.py",
+        "test_replace_norms.py test_replace_models.py test_refusals.py test_gated.py test_nn.py test_prepare.py "
+        "test_automatic.py test_distributed.py test_subclasses.py",
     ),
 }
 PROCESSES = ("sandbox",)

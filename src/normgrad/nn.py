@@ -1,4 +1,4 @@
-"""Modules: torch.nn's LayerNorm and RMSNorm with this package's gradients, AddNorm for a residual stream, and a gate.
+"""Modules: torch.nn's LayerNorm and RMSNorm with this package's gradients, any NormSpec, a residual stream, and a gate.
 
 LayerNorm and RMSNorm are subclasses of torch's, with the same parameters and state_dict, so that what tests for a norm
 by isinstance finds one. `replace_norms` puts them into a model. Under torch.autocast y keeps the input's dtype; of
@@ -7,7 +7,7 @@ torch's own, some devices return float32 there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .versions import without_torch
@@ -20,9 +20,32 @@ except ModuleNotFoundError as error:
 from torch import Tensor
 from torch.types import Device
 
-from .recognition import CASTINGS, Casting, Recipe, recognised
-from .spec import Axes, check_axes, check_eps, check_heads, check_weight_offset
-from .torch_ops.api import add_layer_norm, add_rms_norm, layer_norm, rms_norm
+from .recognition import (
+    CASTINGS,
+    HOOKS,
+    ROUNDINGS,
+    Casting,
+    Recipe,
+    Rounding,
+    recognised,
+)
+from .spec import (
+    LAYER_NORM,
+    Axes,
+    NormSpec,
+    check_axes,
+    check_eps,
+    check_heads,
+    check_spec,
+    check_weight_offset,
+)
+from .torch_ops.api import (
+    add_layer_norm,
+    add_rms_norm,
+    layer_norm,
+    normalize,
+    rms_norm,
+)
 from .torch_ops.arguments import (
     Backend,
     check_backend,
@@ -37,6 +60,7 @@ for _name in (
     "add_layer_norm",
     "add_rms_norm",
     "layer_norm",
+    "normalize",
     "rms_norm",
     "_gated",
     "_times",
@@ -171,6 +195,28 @@ class LayerNorm(_Norm, torch.nn.LayerNorm):
         )
 
 
+def check_casting(
+    casting: Casting,
+    affine: bool,
+    out_dtype: torch.dtype | None,
+    weight_offset: float = 0.0,
+) -> None:
+    """One of CASTINGS that the other options leave a sense; anything else is refused by name."""
+    if not isinstance(casting, str) or casting not in CASTINGS:
+        raise ValueError(
+            f"casting: got {casting!r}, needs {' or '.join(map(repr, CASTINGS))}"
+        )
+    senseless = None
+    if not affine:
+        senseless = "without a weight"
+    elif weight_offset:
+        senseless = f"with weight_offset {weight_offset}"
+    elif out_dtype:
+        senseless = f"with out_dtype {out_dtype}"
+    if casting == "llama" and senseless:
+        raise ValueError(f"casting: got 'llama' {senseless}, needs 'once' there")
+
+
 class RMSNorm(_Norm, torch.nn.RMSNorm):
     """RMSNorm as torch.nn.RMSNorm, with this package's gradients.
 
@@ -201,19 +247,8 @@ class RMSNorm(_Norm, torch.nn.RMSNorm):
     ) -> None:
         super().__init__(normalized_shape, eps, elementwise_affine, False, device, dtype,
                          weight_offset, heads, out_dtype, backend)  # fmt: skip
-        if not isinstance(casting, str) or casting not in CASTINGS:
-            raise ValueError(
-                f"casting: got {casting!r}, needs {' or '.join(map(repr, CASTINGS))}"
-            )
-        self.casting, senseless = casting, None
-        if not elementwise_affine:
-            senseless = "without a weight"
-        elif self.weight_offset:
-            senseless = f"with weight_offset {self.weight_offset}"
-        elif out_dtype:
-            senseless = f"with out_dtype {out_dtype}"
-        if casting == "llama" and senseless:
-            raise ValueError(f"casting: got 'llama' {senseless}, needs 'once' there")
+        check_casting(casting, elementwise_affine, out_dtype, self.weight_offset)
+        self.casting = casting
 
     def extra_repr(self) -> str:
         """What the representation says."""
@@ -235,6 +270,101 @@ class RMSNorm(_Norm, torch.nn.RMSNorm):
         return rms_norm(
             input, self.normalized_shape, self.weight, self.eps, **self._keywords()
         )
+
+
+class Normalize(torch.nn.Module):
+    """normgrad.normalize as a module, for any NormSpec: what LayerNorm and RMSNorm are not.
+
+    Args:  spec; columns: N, the size of the last axis, for a weight (N,), which begins at 1 - weight_offset; 1 for one
+           number for all columns, with rows of any length; None without a weight; bias: whether there is one, of the
+           weight's shape; heads: H for both of the shape (H, N); casting: as of RMSNorm, here with a bias and a
+           weight_offset, too; weight_name, bias_name: of the parameters; device, dtype, out_dtype, backend as there
+    Raises:  as RMSNorm
+    """
+
+    def __init__(
+        self,
+        spec: NormSpec = LAYER_NORM,
+        columns: int | None = None,
+        *,
+        bias: bool = False,
+        heads: int | None = None,
+        casting: Casting = "once",
+        weight_name: str = "weight",
+        bias_name: str = "bias",
+        device: Device = None,
+        dtype: torch.dtype | None = None,
+        out_dtype: torch.dtype | None = None,
+        backend: Backend = "auto",
+    ) -> None:
+        super().__init__()
+        check_spec(spec)
+        shape = () if columns is None else check_axes(columns)
+        if len(shape) > 1:
+            raise ValueError(f"columns: got {shape}, needs one size")
+        check_backend(backend)
+        check_flag("bias", bias)
+        check_dtype("dtype", dtype)
+        check_dtype("out_dtype", out_dtype)
+        check_device("device", device)
+        check_weight_offset(shape or None, spec.weight_offset)
+        check_casting(casting, bool(shape), out_dtype)
+        if bias and not shape:
+            raise ValueError("bias: got True without columns, needs False there")
+        shape = check_heads(heads, shape or None) + shape
+        self.spec, self.columns, self.heads = spec, columns, heads
+        self.casting, self.out_dtype, self.backend = casting, out_dtype, backend
+        self.weight_name, self.bias_name = weight_name, bias_name
+        factory = {"device": device, "dtype": dtype}
+        if columns is not None:
+            weight = torch.full(shape, 1 - spec.weight_offset, **factory)
+            self.register_parameter(weight_name, torch.nn.Parameter(weight))
+        if bias:
+            zeros = torch.zeros(shape, **factory)
+            self.register_parameter(bias_name, torch.nn.Parameter(zeros))
+
+    def _vector(self, name: str, columns: int) -> Tensor | None:
+        """A parameter, or a buffer, by its name, one number as often as there are columns; None where there is none."""
+        vector: Tensor | None = getattr(self, name, None)
+        if vector is not None and self.columns == 1:
+            return vector.expand(columns)
+        return vector
+
+    def reset_parameters(self) -> None:
+        """Weight 1 - weight_offset and bias 0, as after construction."""
+        starts = {self.weight_name: 1 - self.spec.weight_offset, self.bias_name: 0.0}
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
+                torch.nn.init.constant_(parameter, starts[name])
+
+    def extra_repr(self) -> str:
+        """What the representation says."""
+        words = [str(self.spec), f"columns={self.columns}"]
+        tensors = {**self._parameters, **self._buffers}
+        for role, name in (("weight", self.weight_name), ("bias", self.bias_name)):
+            if name in tensors:
+                words.append(f"{role}={name!r}")
+        if self.heads is not None:
+            words.append(f"heads={self.heads}")
+        if self.casting != "once":
+            words.append(f"casting={self.casting!r}")
+        if self.out_dtype is not None:
+            words.append(f"out_dtype={self.out_dtype}")
+        return ", ".join([*words, f"backend={self.backend!r}"])
+
+    def forward(self, input: Tensor) -> Tensor:
+        """normalize of input (..., N) with the module's spec, weight and bias."""
+        weight = self._vector(self.weight_name, input.shape[-1])
+        bias = self._vector(self.bias_name, input.shape[-1])
+        spec, options = self.spec, {"backend": self.backend}
+        if self.casting == "once":
+            options |= {"heads": self.heads, "out_dtype": self.out_dtype}
+            return normalize(input, weight, bias, spec=spec, **options)
+        x_hat = normalize(input, spec=spec.replace(weight_offset=0.0), **options)
+        if spec.weight_offset:
+            weight = spec.weight_offset + weight
+        y = _times(x_hat, (input.shape[-1],), weight, self.heads)
+        return y if bias is None else y + bias
 
 
 class AddNorm(torch.nn.Module):
@@ -345,15 +475,33 @@ class ReplacedNorms:
     """What replace_norms did: {qualified name: what stood there and what stands there now, or why it was left}.
 
     Args:  replaced, left: in the order of the model's modules; printed, those with one text share a line
+           proofs: {name of what is replaced: for which row lengths it is equal, and by what}
+           proved: the names of those that are equal for every row length
     """
 
     replaced: dict[str, str]
     left: dict[str, str]
+    proofs: dict[str, str] = field(default_factory=dict)
+    proved: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        count = (
+            f"replaced {len(self.replaced)} of {len(self.replaced) + len(self.left)}"
+        )
+        if self.replaced and len(self.proved) == len(self.replaced):
+            count += "; equal for every N"
+        elif self.replaced:
+            count += f"; {len(self.proved)} of them equal for every N"
+        with_proofs = {
+            name: f"{text}; {self.proofs[name]}" if name in self.proofs else text
+            for name, text in self.replaced.items()
+        }
         lines = []
-        for title, texts in (("replaced", self.replaced), ("left", self.left)):
-            lines.append(f"{title} {len(texts)}")
+        for title, texts in (
+            (count, with_proofs),
+            (f"left {len(self.left)}", self.left),
+        ):
+            lines.append(title)
             names: dict[str, list[str]] = {}
             for name, text in texts.items():
                 names.setdefault(text, []).append(name or "(the model itself)")
@@ -364,25 +512,37 @@ class ReplacedNorms:
 
 
 def replace_norms(
-    model: torch.nn.Module, *, backend: Backend = "auto"
+    model: torch.nn.Module,
+    *,
+    backend: Backend = "auto",
+    rounding: Rounding = "same",
 ) -> ReplacedNorms:
-    """Put LayerNorm and RMSNorm of this package in the place of a model's own norms.
+    """Put LayerNorm, RMSNorm and Normalize of this package in the place of a model's own norms.
 
-    torch.nn.LayerNorm and RMSNorm are known. What else has one weight, or weight and bias, and a forward of one tensor
-    is recognised by what a copy of it computes on rows made for that, in float32 and in bfloat16, with gradients:
-    LayerNorm or RMSNorm, eps, weight_offset, casting. What differs in one of these is left. Parameters stay the very
-    objects and keep their names, so that optimizers, ties and state dicts notice nothing.
+    torch.nn.LayerNorm and RMSNorm are known. What else has one weight, or weight and bias, of any name, or nothing, and
+    a forward of one tensor is recognised by what a copy of it computes on rows made for that, in float32 and in
+    bfloat16, with gradients: LayerNorm or RMSNorm, eps and where it stands, scale, weight_offset, heads, casting. What
+    differs in one of these is left. Its forward is read, too, and proved equal for every row length in real numbers
+    (normgrad.verify, where sympy is installed); what that refutes is left, and what it does not read is said to be run
+    at one length. An RMSNorm with a gate by silu is GatedRMSNorm, where its text is proved. Parameters stay the very
+    objects and keep their names, so that optimizers, ties and state dicts notice nothing; so do hooks.
 
     Args:     model: changed in place, but for itself; backend: of the new modules, as normgrad.normalize
+              rounding: "same" leaves a norm that rounds elsewhere in bfloat16, "once" replaces it by one that rounds
+              once and gives y in the input's dtype
     Returns:  ReplacedNorms: names with what was replaced, and names of norms with why they were left: other axes than
-              the last ones, a gate, parameters on the meta device, hooks of the module (those of parameters stay); and
-              each module that torch.jit has compiled or torch.export has written, whose norms are not seen
+              the last ones, parameters on the meta device, a hook that would see something else; what holds vectors
+              and reduces rows, whatever it is called; what calls a norm as a function; and each module that torch.jit
+              has compiled or torch.export has written, whose norms are not seen
     Numerics: float16 and float64 are not compared: some norms compute in float32 there, these in float64
-    Raises:   TypeError for a model that is no torch.nn.Module, ValueError for a backend without a name
+    Raises:   TypeError for a model that is no torch.nn.Module, ValueError for a backend or a rounding without a name
     """
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"model: got {type(model).__name__}, needs a torch.nn.Module")
     check_backend(backend)
+    if not isinstance(rounding, str) or rounding not in ROUNDINGS:
+        needs = " or ".join(map(repr, ROUNDINGS))
+        raise ValueError(f"rounding: got {rounding!r}, needs {needs}")
     places: list[tuple[str, Any, str, Any]] = [("", None, "", model)]
     for prefix, parent in model.named_modules():
         if isinstance(parent, torch.jit.ScriptModule):
@@ -390,45 +550,72 @@ def replace_norms(
         dot = f"{prefix}." if prefix else ""
         for name, module in parent._modules.items():
             places.append((dot + name, parent, name, module))
-    probed: dict[Any, Recipe | str] = {}
-    norms: dict[int, LayerNorm | RMSNorm] = {}
-    replaced, left = {}, {}
+    probed: dict[Any, Any] = {}
+    norms: dict[int, torch.nn.Module] = {}
+    report = ReplacedNorms({}, {})
+    proved = []
     for qualified, parent, name, module in places:
         recipe = None
-        if isinstance(module, (_Norm, GatedRMSNorm)):
+        if isinstance(module, (_Norm, Normalize, GatedRMSNorm)):
             recipe = "which is of this package"
         elif module is not None:
-            recipe = recognised(module, probed)
+            recipe = recognised(module, probed, rounding)
         kind = type(module).__name__
         if isinstance(recipe, Recipe) and parent is not None:
             if id(module) not in norms:
                 norms[id(module)] = _of(recipe, module, backend)
             parent._modules[name] = norms[id(module)]
-            replaced[qualified] = f"{kind} by {recipe}"
+            report.replaced[qualified] = f"{kind} by {recipe}"
+            report.proofs[qualified] = recipe.proof
+            if recipe.is_proved:
+                proved.append(qualified)
         elif isinstance(recipe, Recipe):
-            left[qualified] = f"{kind}, {NO_PARENT}"
+            report.left[qualified] = f"{kind}, {NO_PARENT}"
         elif recipe is not None:
-            left[qualified] = f"{kind}, {recipe}"
-    return ReplacedNorms(replaced, left)
+            report.left[qualified] = f"{kind}, {recipe}"
+    return replace(report, proved=tuple(proved))
 
 
-def _of(
-    recipe: Recipe, module: torch.nn.Module, backend: Backend
-) -> LayerNorm | RMSNorm:
-    """The module of a recipe, with the parameters and the mode of another."""
-    norm: LayerNorm | RMSNorm
+def _of(recipe: Recipe, module: torch.nn.Module, backend: Backend) -> torch.nn.Module:
+    """The module of a recipe, with the tensors, the hooks and the mode of another."""
+    norm: torch.nn.Module
     spec, axes = recipe.spec, recipe.normalized_shape
-    parameters = {name: t for name, t in module._parameters.items() if t is not None}
-    affine, bias = "weight" in parameters, "bias" in parameters
+    names = {role: name for name, role in recipe.roles}
+    affine, bias = "weight" in names, "bias" in names
     options: dict[str, Any] = {
         "device": "meta",
-        "weight_offset": spec.weight_offset,
+        "heads": recipe.heads,
         "backend": backend,
     }
-    if spec.center:
-        norm = LayerNorm(axes, spec.eps or 0.0, affine, bias, **options)
+    if recipe.gate:
+        assert axes is not None and spec.eps is not None
+        norm = GatedRMSNorm(
+            axes, spec.eps, device="meta", gate_first=recipe.gate == "first"
+        )
+    elif recipe.is_plain:
+        assert axes is not None
+        options["weight_offset"] = spec.weight_offset
+        if spec.center:
+            norm = LayerNorm(axes, spec.eps or 0.0, affine, bias, **options)
+        else:
+            norm = RMSNorm(axes, spec.eps, affine, casting=recipe.casting, **options)
     else:
-        norm = RMSNorm(axes, spec.eps, affine, casting=recipe.casting, **options)
-    norm._parameters.update(parameters)
+        named = {f"{role}_name": name for role, name in names.items()}
+        columns = None
+        if affine:
+            columns = 1 if axes is None else axes[0]
+        options |= {"bias": bias, "casting": recipe.casting}
+        norm = Normalize(spec, columns, **options, **named)
+    own_hooks = list(norm._forward_pre_hooks.values())
+    for hooks in HOOKS:
+        setattr(norm, hooks, getattr(module, hooks))
+    norm._is_full_backward_hook = module._is_full_backward_hook
+    for hook in own_hooks:
+        norm.register_forward_pre_hook(hook)
+    norm._parameters.update(module._parameters)
+    for name in module._buffers:
+        norm._parameters.pop(name, None)
+    norm._buffers.update(module._buffers)
+    norm._non_persistent_buffers_set = set(module._non_persistent_buffers_set)
     norm.training = module.training
     return norm

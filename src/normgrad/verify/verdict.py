@@ -20,6 +20,7 @@ from .replay import Case, Replay
 from .values import NotRead, Wrong, unfollowed
 
 PROVED = "proved for every M and N"
+UNDECIDED = "neither proved nor refuted"
 ALIKE = (
     "it differs by less than 1e-7 of its size, as a rounded number in the text does:"
 )
@@ -357,7 +358,7 @@ def refused(reason: Exception, claim: str = "") -> Verdict:
     if isinstance(reason, NotRead):
         kind = WRONG if isinstance(reason, Wrong) else NOT_READ
         return Verdict(kind, _claims(claim), line=reason.line, why=str(reason))
-    why = f"neither proved nor refuted: {reason}"
+    why = f"{UNDECIDED}: {reason}"
     if isinstance(reason, RecursionError):
         why = unfollowed(reason)
     return Verdict(NOT_READ, _claims(claim), why=why)
@@ -393,7 +394,7 @@ def compare(
         prove(stored, defined, defs, seconds=seconds)
     except NotProved as reason:
         if reason.counterexample is None:
-            why = f"neither proved nor refuted: {reason.why}"
+            why = f"{UNDECIDED}: {reason.why}"
             return Verdict(NOT_READ, _claims(claim), why=why)
         if _in_digits_alone(reason.counterexample):
             return Verdict(
