@@ -79,7 +79,9 @@ class Forward:
             raise Unreadable(
                 f"{type(self.module).__name__}, which looks its attributes up"
             )
-        function_name = f"{owner.__name__}_{name}"
+        # a class may have the name of the one above
+        height = type(self.module).__mro__.index(owner)
+        function_name = f"{owner.__name__}_{height}_{name}"
         if function_name in self.functions:
             if self.functions[function_name] is None:
                 raise Unreadable(f"self.{name}, which calls itself")
@@ -118,6 +120,11 @@ class Forward:
         linecache.cache[file] = len(text), None, text.splitlines(True), file
         exec(compile(text, file, "exec", dont_inherit=True), names)
         return names[name]
+
+
+def _unbound(name):
+    """A name that nothing binds, at which verify stops: where a branch that is not taken asks for it, nothing does."""
+    return ast.Name(f"attribute_{name}_of_self", ast.Load())
 
 
 def _has_plain_attributes(kind):
@@ -208,7 +215,7 @@ class _Methods(ast.NodeTransformer):
         for kind in type(module).__mro__:
             if name in vars(kind):
                 return self._constant(name, vars(kind)[name])
-        raise Unreadable(f"self.{name}")
+        return _unbound(name)
 
     def _constant(self, name, value):
         """A number, or those of a tuple, as text; of N where it is N, or a root of N."""
@@ -218,7 +225,7 @@ class _Methods(ast.NodeTransformer):
             self.names[f"self_{name}"] = value
             return ast.Name(f"self_{name}", ast.Load())
         if type(value) not in PLAIN:
-            raise Unreadable(f"self.{name}, a {type(value).__name__}")
+            return _unbound(name)
         columns = self.forward.columns
         size = ast.Name(COLUMNS, ast.Load())
         if type(value) is int and value == columns:

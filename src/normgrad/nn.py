@@ -491,7 +491,7 @@ class ReplacedNorms:
         if self.replaced and len(self.proved) == len(self.replaced):
             count += "; equal for every N"
         elif self.replaced:
-            count += f"; {len(self.proved)} of them equal for every N"
+            count += f"; {len(self.proved)} of them proved for every N"
         with_proofs = {
             name: f"{text}; {self.proofs[name]}" if name in self.proofs else text
             for name, text in self.replaced.items()
