@@ -98,7 +98,7 @@ def test_no_operation_that_is_never_defined_is_proved(added):
 def test_a_promise_to_the_compiler_stands_in_the_claim():
     promise = "    n_cols = tl.multiple_of(n_cols, 16)\n"
     result = changed(A_ROW, "    cols =", f"{promise}    cols =")
-    assert result and "for what line 11 promises to the compiler" in result.claim
+    assert result and "what line 11 promises to the compiler" in result.claim
 
 
 # Edits that leave a kernel right: a part of the edit, a part of its statement, and why.

@@ -197,7 +197,7 @@ def _form(text, entry, fields):
                     lines = dict.fromkeys(names, "") | {GRID: request.grid or ""}
                     lines |= request.bound
         else:
-            names, _, is_class, _ = parameters_of(text, entry.name)
+            names, _, is_class, *_ = parameters_of(text, entry.name)
             lines = dict.fromkeys(names, "")
             if not is_class:
                 lines[RETURNS] = ""

@@ -46,8 +46,9 @@ class Point:
         self.values, self.errors = {}, {}
 
     def shape(self, sizes: Iterable[Expr]) -> tuple[int, ...]:
-        """A shape in 1, M and N as numbers."""
-        return tuple(int(self.sizes.get(size, 1)) for size in sizes)
+        """A shape in 1, M, N and their product as numbers."""
+        numbers = {M * N: self.sizes.get(M, 1) * self.sizes.get(N, 1), **self.sizes}
+        return tuple(int(numbers.get(size, 1)) for size in sizes)
 
     def tensor(self, head: Expr) -> np.ndarray | float:
         """The entries of a tensor or an expression, or the value of a scalar; what is defined is worked out."""

@@ -508,7 +508,9 @@ class Tiles:
                 return self.sums.operate(operator, self.number(a), self.number(b))
             case _ if operator in ARITHMETIC:
                 line = self.memory.line if operator == "Mult" else a.line or b.line
-                return Index(expand(ARITHMETIC[operator](a.e, b.e)), axes, dtype, line)
+                return Index(
+                    expand(ARITHMETIC[operator](a.e, b.e)), axes, dtype, line=line
+                )
             case "FloorDiv" | "Mod" if b.e.is_zero:
                 raise NotRead("a division of integers by 0")
             case "FloorDiv":

@@ -58,11 +58,13 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
     name, text = launch["kernel"], module_text(launch["described"])
     binding, grid = propose(source_of(text, name)[0], name)
     launched = bound(launch["arguments"], results, eps)
-    guessed = {
-        argument: meaning
+    # what is read is known by where it lies, but for what a forward saved
+    inputs = {
+        argument
         for argument, meaning in binding.items()
-        if type(meaning) is not T  # what is read is known by where it lies
+        if type(meaning) is T and meaning not in (T("mean"), T("rstd"))
     }
+    guessed = {name: binding[name] for name in binding.keys() - inputs}
     binding = guessed | launched
     free = {own for own, what in launch["arguments"].items() if not what}
     text = without_stores(text, name, free - binding.keys())
