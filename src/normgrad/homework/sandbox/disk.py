@@ -30,7 +30,9 @@ OFFERED = (
         "tables.triton text tiles values verdict welford widths".split()
     )),
     "normgrad.prove",
-    *(f"normgrad.prove.{name}" for name in "candidates claim folding hints names question reasons typed verbs verdict".split()),
+    *(f"normgrad.prove.{name}" for name in (
+        "candidates claim folding hints names question reasons typed verbs verdict".split()
+    )),
 )  # fmt: skip
 # What a submission may want of them: the table of the page and the words of a refusal.
 USES = {
