@@ -10,7 +10,7 @@ from sympy import Add, evaluate
 from normgrad.symbolic.render import latex
 from normgrad.verify import cross_entropy, log_softmax, norm, proposal, softmax, verify
 from normgrad.verify.entries import NUMBA, TRITON, entries
-from normgrad.verify.kernel import parameters
+from normgrad.verify.header import parameters
 from normgrad.verify.programs import parameters_of
 from normgrad.verify.request import argument_of, axes_of, parsed, requests_of, written
 from normgrad.verify.source import source_of

@@ -19,7 +19,8 @@ from .binding import (
 from .conditions import concluded
 from .definitions import LETTERS, Norm, no_tensor
 from .functions import followed
-from .kernel import Kernel, parameters
+from .header import parameters
+from .kernel import Kernel
 from .maxima import Maximum, of_maxima
 from .places import CEILING, FLOOR, LEAST
 from .source import Source, source_of
@@ -140,10 +141,10 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     tiles, memory = reader.tiles, reader.tiles.memory
     try:
         launch.check_strides(parameters(source.function(kernel))[0])
-        reader.check_binding(kernel)
+        reader.header.check_binding(kernel)
         with followed():
             held = reader.read(kernel)
-        reader.check_binding(kernel)
+        reader.header.check_binding(kernel)
         names, maxima = _maxima(tiles.sums.maxima.heads, definitions)
     except NotRead as reason:
         if isinstance(reason, Flag):
@@ -172,7 +173,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
         if axis not in launch.axes:
             number = launch.number(axis)
             words.append(f"no other program of axis {axis} than {number} writes them")
-    words += reader.decorators.granted
+    words += reader.header.decorators.granted
     results = [verdict.claim or name for name, verdict in verdicts.items()]
     claim = Claim(
         f"{kernel}: {', '.join(results)}",

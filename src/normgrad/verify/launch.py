@@ -61,11 +61,13 @@ from .binding import (
 from .certain import lengths
 from .decorators import Decorators, is_power
 from .definitions import is_target
-from .kernel import Kernel, is_stored, names_in, parameters
+from .header import parameters
+from .kernel import Kernel
 from .memory import group_of
 from .places import CEILING, FLOOR, LEAST
 from .sizes import ceiling, depends, in_words, is_power_of_2, rounded
 from .source import Source, is_constexpr
+from .syntax import is_stored, names_in
 from .tables.signatures import Address, Fields
 from .values import LeftOut, NotRead, Unknown, Unsupported, Wrong, unlaunched
 

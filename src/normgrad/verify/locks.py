@@ -1,4 +1,6 @@
-"""The lock of Triton's tutorial, by its syntax: one program after the other adds to a row of partial sums.
+"""The lock of Triton's tutorial, by its syntax, and what is added under it.
+
+One program after the other adds to a row of partial sums:
 
 while tl.atomic_cas(Lock, 0, 1) == 1:
     pass
@@ -17,6 +19,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from .binding import PIDS, Lock
+from .memory import group_of
+from .tables.dtypes import FLOATS
+from .values import Index, Mask, NotRead, Number, Pointer, Qualified
 
 
 @dataclass
@@ -125,3 +132,61 @@ def lock_of(body: Sequence[ast.stmt]) -> Block | None:
     functions = [call[0] for call in [*calls, release]]
     length = len(body) - len(rest) + 1
     return Block(calls[0][1], calls[1][1], sums, names, functions, is_fenced, length)
+
+
+class CriticalSection:
+    """Reads a lock, and the additions under it.
+
+    Args:  reader: the Kernel, which reads their addresses
+    """
+
+    def __init__(self, reader):
+        self.reader, self.tiles, self.launch = reader, reader.tiles, reader.launch
+
+    def read(self, body, local):
+        """How many statements are a lock, under which a program adds to a row of partial sums.
+
+        For dw in two kernels. It stops a lock that is given back too early, or is not that of the row.
+        """
+        block = lock_of(body)
+        evaluate, memory = self.reader.evaluate, self.tiles.memory
+        inside = self.reader.inner or self.tiles.places.active or memory.guards
+        # where several programs have one row, the first one that finds a count of 0 has not stored for all of them
+        if block is None or inside or len(self.launch.grid) > 1:
+            raise NotRead("the statement while, other than a lock around an addition")
+        paths = {called: evaluate(called, local) for called in block.functions}
+        for called, value in paths.items():
+            name = ast.unparse(called).rpartition(".")[2]
+            if value != Qualified(f"triton.language.{name}"):
+                raise NotRead(f"{ast.unparse(called)} is not Triton's")
+        lock, count = (evaluate(e, local) for e in (block.lock, block.count))
+        bound = self.launch.arguments.get(getattr(lock, "name", ""))
+        if not isinstance(bound, Lock) or count != self.tiles.operate(
+            "Add", lock, Index(bound.size)
+        ):
+            raise NotRead("a count that does not belong to its lock")
+        if lock.offset.e != group_of(PIDS[0], bound.size):
+            raise NotRead("a lock that is not the program's number modulo the locks")
+        for address, mask, name in block.sums:
+            value, pointer = local[name], evaluate(address, local)
+            self._check_lock(pointer, value, bound.size)
+            mask = Mask(frozenset()) if mask is None else evaluate(mask, local)
+            memory.add_under_lock(pointer, value, mask)
+            self.tiles.rests_on[pointer.name] = len(self.tiles.sums.domain)
+        if not block.is_fenced:
+            words = "stores that are done before a lock is given back without a barrier"
+            self.tiles.told[f"{words} (line {body[0].lineno})"] = None
+        for name in block.names:
+            local.pop(name, None)
+        return block.length
+
+    def _check_lock(self, pointer, value, size):
+        """Refuses a sum that the two ways of a branch make of another dtype, and a row under another lock."""
+        if not isinstance(pointer, Pointer) or not isinstance(value, Number):
+            raise NotRead("what is added under a lock is no tile of numbers")
+        rows, has_own_dtype = self.launch.groups.get(pointer.name, (None, False))
+        if rows != size:
+            raise NotRead(f"{pointer.name} has other rows than there are locks")
+        is_own = value.dtype == FLOATS and has_own_dtype
+        if not (is_own or value.dtype == {"float32"}):
+            raise NotRead("a sum under a lock that may be of another dtype")

@@ -28,7 +28,7 @@ from .binding import (
     letter,
 )
 from .definitions import OFFSET, Norm, entry, operator
-from .kernel import parameters
+from .header import parameters
 from .source import Source
 from .verdict import Claim, Verdict, whole
 

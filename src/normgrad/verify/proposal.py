@@ -10,7 +10,7 @@ from sympy import Expr
 
 from ..symbolic.symbols import M, N, eps
 from .binding import CHUNK, COLUMNS, FLOAT, ROWS, WHOLE, Out, T
-from .kernel import parameters
+from .header import parameters
 from .source import Source
 
 UNKNOWN = "?"

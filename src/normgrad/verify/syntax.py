@@ -289,3 +289,30 @@ def bound_arguments(
         raise Wrong(f"a call that does not fit: {reason}") from None
     bound.apply_defaults()
     return bound.arguments
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names in an expression."""
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def parts_of(body: list[ast.stmt]):
+    """All nodes of statements."""
+    return ast.walk(ast.Module(body, []))
+
+
+def stored(body: list[ast.stmt]):
+    """The names that statements assign, as often as they do."""
+    for part in parts_of(body):
+        if is_stored(part):
+            yield part.id
+
+
+def is_stored(node: ast.AST) -> bool:
+    """Whether a node is a name that is assigned."""
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def assigned(body: list[ast.stmt]) -> set[str]:
+    """The names that statements assign."""
+    return set(stored(body))
