@@ -14,62 +14,38 @@ import builtins
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from sympy import Expr, Max, Min, Ne, S, Sum, evaluate, expand, nan
+from sympy import Expr, Max, Ne, S, evaluate, expand, nan
 
-from ..symbolic.notation import tensor
-from ..symbolic.symbols import M, N, eps, i, j
+from ..symbolic.symbols import M, N
 from .arrays import (
-    AXES,
-    UNNAMED,
     Array,
-    DType,
     Scalar,
-    Stride,
-    by_rows,
     is_integer,
     is_number,
-    kind_of,
     note_stride,
     plain,
     state,
-    use_rounded,
 )
 from .binding import (
-    ADDRESS,
-    COLUMN_TILES,
     COLUMNS,
-    FLOAT,
-    LEADING,
-    LEADING_AXES,
-    PIDS,
-    PROGRAMS,
-    ROW_TILES,
     ROWS,
     WHOLE,
-    InOut,
-    Launch,
-    Lock,
-    Out,
-    Same,
-    Zeros,
     letter,
 )
 from .certain import lengths
 from .decorators import Decorators, is_power
-from .definitions import is_target
+from .effects import Effects, Reading
 from .header import parameters
 from .kernel import Kernel
-from .memory import group_of
-from .places import CEILING, FLOOR, LEAST
-from .sizes import ceiling, depends, in_words, is_power_of_2, rounded
+from .operands import Operands
+from .sizes import in_words, is_power_of_2, rounded
 from .source import Source, is_constexpr
 from .syntax import is_stored, names_in
-from .tables.signatures import Address, Fields
-from .values import LeftOut, NotRead, Unknown, Unsupported, Wrong, unlaunched
+from .values import LeftOut, NotRead, Unknown, Wrong, unlaunched
 
 # what Triton takes beside the kernel's own arguments
 COMPILED = {
@@ -99,13 +75,6 @@ SAID = re.compile(
     " other than 1| before a lock is given back |what line .* (promises|asserts)"
     "|^targets "
 )
-ZERO_BEFORE = " is 0 before the kernel runs"
-LETTERS = {
-    (M, N): "i, j",
-    (M,): "i",
-    (N,): "j",
-    (): "",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,27 +95,6 @@ class Launched:
 
     kernel: JitKernel
     grid: Any
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What a kernel leaves.
-
-    Args:  stored: {argument: what it holds, in i and j}; conditions: of its operations
-           filled: the lines where a masked lane counts as 0; assumed, narrowed: in words
-           widths: {what has to be below 2^31: the line}; numbers: what else the claim says of dtypes
-           maxima: {the largest of a row: its Maximum}; loaded: the arguments that it reads
-    """
-
-    stored: Mapping[str, Expr]
-    conditions: Sequence
-    filled: frozenset[int]
-    assumed: Sequence[str]
-    narrowed: Sequence[str]
-    widths: Mapping[Expr | None, int]
-    numbers: Sequence[str]
-    maxima: Mapping
-    loaded: Sequence[str]
 
 
 class Caller:
@@ -239,7 +187,7 @@ class Caller:
                 continue
             for kinds in _assignments(blocks, values, {key: WHOLE}):
                 try:
-                    _Binding(kernel, names, values, grid, kinds).read()
+                    _Attempt(kernel, names, values, grid, kinds).read()
                 except Wrong as reason:
                     words = "" if "M = " in str(reason) else f", as at {small}"
                     wrong = Wrong(f"{reason}{words}")
@@ -266,9 +214,9 @@ class Caller:
                     needed = None
                     with suppress(NotRead):
                         given = kernel, names, values, grid, kinds
-                        launch = _Binding(*given, axes={axis: kind})
-                        launch.read()
-                        needed = launch.needed(kind)
+                        attempt = _Attempt(*given, axes={axis: kind})
+                        attempt.read()
+                        needed = attempt.operands.needed(kind)
                     if needed is None:
                         continue
                     sizes = state().way.example([grid[axis] < needed])
@@ -338,12 +286,12 @@ class Caller:
         reasons = []
         for kinds in _assignments(blocks, values):
             try:
-                launch = _Binding(kernel, names, values, grid, kinds)
-                reading = launch.read()
+                attempt = _Attempt(kernel, names, values, grid, kinds)
+                reading = attempt.read()
             except NotRead as reason:
                 reasons.append(reason)
                 continue
-            return launch.keep(reading)
+            return Effects(attempt.operands).keep(reading)
         arrays = [value for value in values.values() if isinstance(value, Array)]
         if any(value.memory.partial for value in arrays):
             # its M is the number of partial sums
@@ -378,15 +326,6 @@ def _check_any(function, args, options):
     if len(args) <= len(header.args) and name not in options:
         words = f"{function.name} needs a value for {name}"
         raise unlaunched(f"{words}, as Triton takes **{name} for an argument")
-
-
-def _is_lock(value) -> bool:
-    """Whether a tensor is of locks and their counts: zeros of int32, of which there are twice as many as locks."""
-    if not isinstance(value, Array) or value.memory.kind != "int":
-        return False
-    shape = value.memory.shape
-    is_whole = value.shape == shape and len(shape) == 1 and not value.turns
-    return is_whole and value.memory.e == 0 and shape[0].is_even is True
 
 
 def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
@@ -682,245 +621,19 @@ def _assignments(blocks, values, given=()) -> Iterator[dict[str, Any]]:
 def _is_read(*arguments, **options) -> bool:
     """Whether a kernel is read to its end by a binding."""
     with suppress(NotRead):
-        _Binding(*arguments, **options).read()
+        _Attempt(*arguments, **options).read()
         return True
     return False
 
 
-class _Binding:
-    """The binding that a launch is, for one way of taking its blocks."""
+class _Attempt:
+    """A reading of a launch's kernel, by one way of taking its blocks.
 
-    def __init__(self, kernel, names, values, grid, kinds, axes=(), stride=None):
-        self.kernel, self.values, self.stride = kernel, values, stride
-        self.kinds = {key: kind for key, kind in kinds.items() if kind is not None}
-        self.blocks = {letter(key): plain(values[key]) for key in self.kinds}
-        # {what a launcher computes: what stands for it}
-        self.exchange: list[tuple[Expr, Expr]] = []
-        even = set()
-        for key, kind in self.kinds.items():
-            e = plain(values[key])
-            size, tiles = {
-                WHOLE: (N, S.One),
-                COLUMNS: (N, COLUMN_TILES),
-                ROWS: (M, ROW_TILES),
-            }[kind]
-            self.exchange.append((ceiling(size, e), tiles))
-            if state().way.divides(e, size):
-                even.add(size)
-            if not e.is_number:
-                self.exchange.append((e, letter(key)))
-        self.counts = grid
-        self.grid = []
-        for axis, count in enumerate(grid):
-            kind = axes[axis] if axis in axes else self._axis(axis, count)
-            self.grid.append(kind)
-        while len(self.grid) > 1 and self.grid[-1] == 0:
-            self.grid.pop()
-        self.tensors: dict[str, Array] = {}
-        # {a tensor that is handed in with its stride: what stands for that, as torch takes any for a single row}
-        self.strides = {}
-        for value in values.values():
-            if isinstance(value, Stride) and value.e == N and state().way.apart:
-                name = f"row_stride_{len(self.strides)}"
-                self.strides.setdefault(id(value.memory), letter(name))
-        self.locks = [a.memory.shape[0] / 2 for a in values.values() if _is_lock(a)]
-        self.groups = {}
-        self.parts = [
-            value.memory
-            for value in values.values()
-            if isinstance(value, Array) and value.memory.partial
-        ]
-        if self.parts:
-            self._exchange_rows(values)
-        arguments = {}
-        for key in names:
-            if key in values:
-                arguments[key] = self._argument(key, values[key])
-        self.launch = Launch(
-            arguments,
-            tuple(self.grid),
-            called=True,
-            groups=self.groups,
-            even=frozenset(even),
-        )
+    Args:  arguments, options: of Operands
+    """
 
-    def _exchange_rows(self, values):
-        """Takes the rows of partial sums for M, in a kernel that adds them up and is handed nothing else with M rows.
-
-        For the second kernel of dw. It stops one that adds up rows which no program may have written.
-        """
-        rows = self.parts[0].shape[0]
-        fewer = Min(rows, M)
-        sizes = {plain(v) for v in values.values() if is_number(v)}
-        if any(part.shape != self.parts[0].shape for part in self.parts):
-            raise NotRead("partial sums of several shapes")
-        size = fewer if fewer in sizes else rows
-        if size == rows and any(part.is_short for part in self.parts):
-            raise NotRead("rows of partial sums that may not be written are added up")
-        others = [*(sizes - {size}), *[c for c in self.counts if c != size]]
-        arrays = [value.memory for value in values.values() if isinstance(value, Array)]
-        others += [e for a in arrays if a not in self.parts for e in a.shape]
-        if any(e.has(M) for e in others) or any(e == M for e in others):
-            raise NotRead("a kernel that adds up partial sums and takes rows besides")
-        self.exchange.insert(0, (size, M))
-        self.rows = size
-
-    def _tiles(self, *kinds):
-        """How many tiles there are of a block of these kinds."""
-        for key, kind in self.kinds.items():
-            if kind in kinds:
-                return ceiling(M if kind is ROWS else N, plain(self.values[key]))
-        return None
-
-    def needed(self, kind):
-        """How many programs an axis of the grid has that is of a kind."""
-        tiles = {"row tiles": ROWS, "column tiles": COLUMNS}
-        return M if kind == "rows" else self._tiles(tiles[kind])
-
-    def _axis(self, axis, count):
-        """What an axis of the grid is: rows, tiles, 0 for one program, or any number of programs."""
-        if count == 1 or count == self._tiles(WHOLE):
-            return 0
-        if count in LEADING and set(LEADING) <= set(self.counts):
-            return LEADING_AXES[LEADING.index(count)]
-        kinds = ["rows", "row tiles", "column tiles"]
-        if ROWS in self.kinds.values():  # of one row each, there are as many as rows
-            kinds = ["row tiles", "rows", "column tiles"]
-        for kind in kinds:
-            if count == self.needed(kind):
-                return kind
-        share = ceiling(M, count), CEILING(M, PROGRAMS[axis])
-        self.exchange.append(share)
-        if not (count.is_number or count == N):
-            self.exchange.append((count, PROGRAMS[axis]))
-        return "programs"
-
-    def _argument(self, key, value):
-        """What an argument is bound as."""
-        if key in self.kinds:
-            return self.kinds[key]
-        if isinstance(value, Array):
-            return self._tensor(key, value)
-        if isinstance(value, Fields):
-            value = value.values.get("value", value)
-        if value is None or isinstance(value, bool | str):
-            return value
-        if isinstance(value, DType):
-            return FLOAT
-        if isinstance(value, Address):
-            return letter(f"{ADDRESS}{key}")
-        if is_number(value):
-            e = plain(value)
-            is_float = kind_of(value) == "float"
-            if is_float and e.is_Integer:
-                return float(e)
-            if is_float and e.is_integer is not False and not e.has(eps):
-                raise NotRead(
-                    f"{key}: a float is handed to a kernel that may be an integer"
-                )
-            if (
-                isinstance(value, Stride)
-                and id(value.memory) in self.strides
-                and e == N
-            ):
-                return self.strides[id(value.memory)]
-            if self.parts and e == self.rows:
-                return M
-            if e.is_number:
-                return e
-            # the whole before its parts, and of two names for one number the first
-            return e.xreplace(dict(reversed(self.exchange)))
-        raise NotRead(f"{key}: {type(value).__name__} is handed to a kernel")
-
-    def _tensor(self, key, value):
-        """A pointer: memory that holds nothing, zeros, or what was written there."""
-        memory = value.memory
-        memory.check_whole()
-        for name, other in self.tensors.items():
-            if other.memory is memory:
-                return Same(name)
-        if memory.is_on_cpu:
-            raise NotRead(
-                f"{key} is made without a device, so on the CPU: say device=x.device"
-            )
-        if not memory.is_ordered:
-            raise NotRead(
-                f"{key} is made after a transposition, whose layout it may have"
-            )
-        if _is_lock(value):
-            self.tensors[key] = value
-            return Lock(memory.shape[0] / 2)
-        is_read = memory.kind == "float" or is_target(memory.e)
-        if value.turns or value.library != "torch" or not is_read:
-            raise NotRead(f"{key}: a part of an array is handed to a kernel")
-        index = self._index(key, memory)
-        self.tensors[key] = value
-        stride = memory.row_stride or self.strides.get(id(memory))
-        if self.stride is not None and index == "i, j":
-            stride = plain(self.values[self.stride])
-            if self.stride in self.kinds:
-                stride = letter(self.stride)
-        if not memory.written:
-            return Out(key, index, stride)
-        if memory.e == 0 and not memory.argument:
-            return Zeros(key, index, stride)
-        if memory.partial:
-            entry = tensor(f"partial_{key}", M, N)[i, j]
-            return InOut(entry, "i, j", stride, then=key)
-        start = self._head(key) * N if memory.per_head else S.Zero
-        return InOut(self._of_rows(memory), index, stride, start=start, then=key)
-
-    def _head(self, key):
-        """The head of a program's row, whose vector it is to take.
-
-        For a weight of the shape (T, N), by t of a grid (B, T), or by the row modulo T. It stops the weight of b.
-        """
-        for axis, kind in enumerate(self.grid):
-            if kind == LEADING_AXES[1]:
-                return PIDS[axis]
-            if kind == "rows":
-                return group_of(PIDS[axis], LEADING[1])
-        raise NotRead(f"{key}, a vector for each head, in a grid without heads")
-
-    def _index(self, key, memory):
-        sizes = tuple(size for size in memory.shape if size != 1)
-        if memory.partial and sizes[1:] == (N,):
-            return "i, j"
-        if sizes[1:] == (N,) and sizes[0] in self.locks:
-            return self._group(key, memory)
-        if sizes in LETTERS:
-            return LETTERS[sizes]
-        for axis, kind in enumerate(self.grid):
-            if sizes and kind in ("programs", "row tiles"):
-                if sizes[0] == self.counts[axis] and sizes[1:] in ((), (N,)):
-                    return "p, j" if sizes[1:] else "p"
-        raise NotRead(f"{key} of the shape {memory.shape} is handed to a kernel")
-
-    def _group(self, key, memory):
-        """A row for all programs whose number is the same modulo the number of locks."""
-        if memory.dtype == UNNAMED:
-            state().dtypes.add("asked for")
-            raise NotRead("which dtype partial sums have")
-        if memory.dtype == "float64":
-            raise Unsupported("partial sums of float64 under a lock")
-        self.groups[key] = memory.shape[0], memory.dtype == state().dtype
-        return "p, j"
-
-    @staticmethod
-    def _letters(memory):
-        """{i or j: the letter of the memory's axis}."""
-        last, letters = len(memory.shape) - 1, {}
-        for axis, size in enumerate(memory.shape):
-            if size in (M, N):
-                letters[{M: i, N: j}[size]] = AXES[last - axis]
-        return letters
-
-    def _of_rows(self, memory):
-        """An entry in i and j."""
-        back = {axis: index for index, axis in self._letters(memory).items()}
-        return memory.e.xreplace(back)
-
-    # the kernel
+    def __init__(self, kernel, *arguments, **options):
+        self.kernel, self.operands = kernel, Operands(*arguments, **options)
 
     def read(self) -> Reading:
         """What the kernel leaves; a masked lane without `other` counts as 0 only where that decides."""
@@ -940,16 +653,17 @@ class _Binding:
     def _key(self):
         """By what two launches are one reading."""
         parts = []
-        for name, bound in self.launch.arguments.items():
+        launch = self.operands.launch
+        for name, bound in launch.arguments.items():
             e = getattr(bound, "name", bound)
             e = e.as_dummy() if isinstance(e, Expr) else e
             parts.append((name, type(bound), e, getattr(bound, "stride", None)))
-        name = id(self.kernel.source), self.kernel.name, str(self.groups)
-        name = *name, self.launch.even
-        return name, tuple(parts), self.launch.grid, tuple(self.blocks.items())
+        name = id(self.kernel.source), self.kernel.name, str(self.operands.groups)
+        blocks = tuple(self.operands.blocks.items())
+        return (*name, launch.even), tuple(parts), launch.grid, blocks
 
     def _read(self, fill):
-        reader = Kernel(self.kernel.source, self.launch, fill)
+        reader = Kernel(self.kernel.source, self.operands.launch, fill)
         tiles, memory = reader.tiles, reader.tiles.memory
         with evaluate(True):
             try:
@@ -978,7 +692,7 @@ class _Binding:
         if faults:
             raise sorted(faults, key=lambda fault: not isinstance(fault, Wrong))[0]
         maxima = tiles.sums.maxima.heads
-        if maxima and self.parts:
+        if maxima and self.operands.parts:
             raise NotRead("the largest of a row of partial sums")
         self._check_blocks(tiles)
         narrowed = [text for text in tiles.told if SAID.search(text)]
@@ -1005,7 +719,7 @@ class _Binding:
         matrices = [key for key in stored if tensors[key].letters == ("i", "j")]
         if sizes and matrices and all(map(memory.in_first_row.get, matrices)):
             words = f"{min(matrices)}: all rows but the first are left out, as {sizes}"
-            raise _left_out(words, self.kernel, self.values)
+            raise _left_out(words, self.kernel, self.operands.values)
 
     def _check_blocks(self, tiles):
         """Refuses a tile whose length is no power of 2.
@@ -1016,8 +730,8 @@ class _Binding:
             raise Wrong(
                 "does not compile: a tile of N lanes, where N is no power of 2, as N = 3"
             )
-        for block in tiles.lengths & self.blocks.keys():
-            e = self.blocks[block]
+        for block in tiles.lengths & self.operands.blocks.keys():
+            e = self.operands.blocks[block]
             power = True if e == block else is_power_of_2(e)
             if power is None:
                 sizes = state().way.no_power(e)
@@ -1029,97 +743,3 @@ class _Binding:
                 )
             if power is None:
                 raise NotRead(f"{block} is {e}, which is not known to be a power of 2")
-
-    def keep(self, reading: Reading) -> None:
-        """Write what the kernel stores into the tensors, and keep what that rests on."""
-        for words in reading.assumed:
-            if words.endswith(ZERO_BEFORE):
-                key = words.removesuffix(ZERO_BEFORE)
-                if not isinstance(self.launch.arguments[key], Zeros):
-                    raise Wrong(
-                        f"{key} is added to, and holds nothing before the kernel runs"
-                    )
-            else:
-                state().words.append(words)
-        note_stride(*[self.values[key] for key in self.kinds])
-        use_rounded(*map(by_rows, map(self.tensors.get, reading.loaded)))
-        results = {}
-        for key, stored in reading.stored.items():
-            results[key] = self._result(key, stored)
-        for key, e in results.items():
-            memory = self.tensors[key].memory
-            self._check_group(memory)
-            whole = Array(memory, memory.shape, range(len(memory.shape)))
-            whole.write(e.xreplace(self._letters(memory)))
-            memory.partial = "p" in self.launch.arguments[key].letters
-            bound = self.launch.arguments[key]
-            memory.is_short = key in self.groups and not isinstance(bound, Zeros)
-        for value in self.tensors.values():
-            # what it holds is not known from now on
-            value.memory.is_lost |= _is_lock(value)
-        for condition in reading.conditions:
-            relation = condition.relation.xreplace(self._back)
-            state().needed.append(replace(condition, relation=relation))
-        state().filled |= reading.filled
-        state().narrowed.update(dict.fromkeys(reading.narrowed))
-        state().numbers += reading.numbers
-        state().maxima.update(reading.maxima)
-        own = self._back | dict(zip(PROGRAMS, self.counts, strict=False))
-        if self.parts:
-            own[M] = self.rows
-        for bound, line in reading.widths.items():
-            bound = None if bound is None else expand(bound.xreplace(own))
-            state().widths.append((bound, line))
-
-    @property
-    def _back(self) -> dict[Expr, Expr]:
-        """{what stands for a number in the kernel: the launch's own}."""
-        back = {stride: N for stride in self.strides.values()} | self.blocks
-        numbers = *PROGRAMS, ROW_TILES, COLUMN_TILES
-        return back | {e: own for own, e in self.exchange if e in numbers}
-
-    def _check_group(self, memory):
-        """Refuses a kernel that writes what may be another of its arguments.
-
-        For dx in the place of dy.contiguous(). It stops a kernel that is handed dy besides.
-        """
-        for key, value in self.tensors.items():
-            if value.memory is not memory and value.memory in memory.group:
-                raise NotRead(f"{key} may be what the kernel writes")
-
-    def _added_up(self, key, e):
-        """What is stored, with the sum over the rows of partial sums as what all programs have added to them."""
-        if not self.parts:
-            return e
-        for name, value in self.tensors.items():
-            if not value.memory.partial:
-                continue
-            entry = tensor(f"partial_{name}", M, N)
-            for part in e.atoms(Sum):
-                row = part.variables[0]
-                if part.function == entry[row, j] and part.limits == ((row, 1, M),):
-                    e = e.xreplace({part: self._of_rows(value.memory)})
-            if name == key or e.has(entry):
-                raise NotRead(f"{key}: partial sums are used otherwise than added up")
-        return e
-
-    def _result(self, key, stored):
-        """What is stored with the launch's own numbers put in for blocks and counts."""
-        e = self._added_up(key, stored.xreplace(self._back))
-        chosen = [s for s in e.free_symbols if s in map(letter, self.kinds)]
-        unread = LEAST, ROW_TILES, COLUMN_TILES
-        if (
-            e.has(*unread)
-            or chosen
-            and e.has(FLOOR, CEILING)
-            and not depends(e, chosen)
-        ):
-            raise NotRead(
-                f"{key}: what is stored depends on the rounding of a quotient"
-            )
-        if chosen:
-            words = (
-                f"{key}: what is stored depends on {chosen[0]}, which autotune chooses"
-            )
-            raise Wrong(words)
-        return e
