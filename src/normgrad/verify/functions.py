@@ -33,20 +33,12 @@ from .arrays import (
     tracing,
 )
 from .binding import letter
+from .classes import gradients_of, results_of
 from .definitions import LETTERS, is_target
-from .interpreter import (
-    BACKWARD,
-    Function,
-    FunctionClass,
-    Layer,
-    Raised,
-    Reader,
-    Unread,
-    flat,
-    gradients_of,
-    is_kernel,
-    results_of,
-)
+from .interpreter import Raised, Reader, flat
+from .introspection import is_kernel
+from .python_objects import Function, FunctionClass, Layer, Unread
+from .scopes import BACKWARD
 from .sizes import Way
 from .source import is_jit
 from .tables.libraries import FLOATS
@@ -129,7 +121,8 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
     Args:  name: of the function in a text; without one its last
     """
     if isinstance(program, str):
-        names = reader.names or reader.module(program, getattr(program, "file", None))
+        names = reader.modules.names
+        names = names or reader.modules.read(program, getattr(program, "file", None))
         names = names.names
         kinds = Function | FunctionClass | Layer
         functions = [key for key, value in names.items() if isinstance(value, kinds)]
@@ -149,7 +142,7 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
             )
         return names[name]
     if isinstance(program, type):
-        admitted = reader.admit(program)
+        admitted = reader.introspection.admit(program)
         if isinstance(admitted, FunctionClass):
             return admitted
     if not isinstance(program, FunctionType):
@@ -157,7 +150,7 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
             f"program: got {type(program).__name__}, needs a function, a subclass of "
             "torch.autograd.Function, or the text of a module"
         )
-    return reader.function_of(program)
+    return reader.introspection.function_of(program)
 
 
 def library_of(program: Any, others: str = "numpy", said: str | None = None) -> str:
@@ -296,18 +289,18 @@ def _as_text(traced):
 def _traced(program, inputs, cotangents, name, flags):
     reader = _reader(program, not any(_is_eps(value) for value in inputs.values()))
     target = target_of(reader, program, name)
-    values = {}
+    values, admit = {}, reader.introspection.admit
     for key, value in inputs.items():
         try:
             is_input = isinstance(value, Input)
-            values[key] = value.value() if is_input else reader.admit(value)
+            values[key] = value.value() if is_input else admit(value)
         except NotRead as reason:
             words = "a tensor's name, a number, a flag or None"
             raise NotRead(f"{key}: {reason}; needs {words}") from None
     if isinstance(target, FunctionClass):
         return _of_class(reader, target, values, cotangents, flags)
     if isinstance(target, Layer):
-        outputs = reader.layer(target, values)
+        outputs = reader.classes.layer(target, values)
         target = target.methods["forward"]
     else:
         outputs = reader.call_by_names(target, values)
@@ -338,7 +331,7 @@ def _of_class(reader, target, values, cotangents, flags):
     for position, key in enumerate(names):
         needed[position] &= (flags or {}).get(key, True)
     flags = tuple(needed)
-    returned, context = reader.forward(target, arguments, flags)
+    returned, context = reader.classes.forward(target, arguments, flags)
     outputs, container = _placed(forward, results_of, returned), container_of(returned)
     marked = [any(value is a for a in context.marked) for value in outputs]
     if sum(marked) < len(set(map(id, context.marked))):
@@ -362,7 +355,8 @@ def _of_class(reader, target, values, cotangents, flags):
     gradients = {name: as_result(value) for name, value in gradients.items()}
     return Trace(
         outputs, _field_names(forward), container, gradients,
-        _written(written), reader.used, state(), passed, marked, reader.asked, defaults,
+        _written(written), reader.used, state(), passed, marked,
+        reader.classes.asked, defaults,
     )  # fmt: skip
 
 

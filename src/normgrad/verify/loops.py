@@ -46,9 +46,10 @@ from .binding import (
 from .binding import PROGRAM as OWN
 from .definitions import Norm
 from .functions import entry, followed
-from .interpreter import Function, Reader
+from .interpreter import Reader
 from .memory import entry_of
 from .programs import REAL, digits_of, noted
+from .python_objects import Function
 from .python_source import definition
 from .tables.signatures import Known
 from .text import check_seconds, check_type
@@ -280,7 +281,7 @@ def _read(program, binding, outputs, definitions, zero, seconds, run):
             trace.sizes = (Integer(0), PROGRAMS)
         try:
             with followed():
-                target = reader.admit(program)
+                target = reader.introspection.admit(program)
             if not isinstance(target, Function):
                 got = f"program: got {type(program).__name__}"
                 raise TypeError(f"{got}, needs a function in loops")

@@ -1,0 +1,396 @@
+"""Classes of a program: autograd Functions with their ctx, and layers, whose forward and gradients are asked for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from functools import partial
+from inspect import getattr_static
+from typing import Any
+
+import sympy
+
+from .arrays import Array, NotRead, Scalar, Wrong, broadcast, floats, like, state
+from .genuine import is_genuine, member
+from .host import is_super_init
+from .over_rows import Listed
+from .python_objects import (
+    FUNCTION,
+    LAYER,
+    Context,
+    Function,
+    FunctionClass,
+    Instance,
+    Layer,
+)
+from .scopes import BACKWARD, Scope, check_constant, local_names
+from .tables.signatures import Trained
+
+# what torch itself reads from a Function, or from its ctx
+OF_TORCH = set(
+    "apply backward boxed_grads_call clear_saved_tensors_on_access dirty_tensors forward "
+    "generate_vmap_rule jvp mark_dirty mark_non_differentiable mark_shared_storage "
+    "materialize_grads maybe_clear_saved_tensors metadata name needs_input_grad "
+    "next_functions non_differentiable register_hook register_prehook requires_grad "
+    "save_for_backward save_for_forward saved_for_forward saved_tensors saved_variables "
+    "set_materialize_grads setup_context to_save vjp vmap".split()
+)
+# names with one underscore that torch.nn.Module has, as of torch 2.13
+OF_MODULE = set(
+    "_apply _backward_hooks _backward_pre_hooks _buffers _call_impl "
+    "_compiled_call_impl _forward_hooks _forward_hooks_always_called "
+    "_forward_hooks_with_kwargs _forward_pre_hooks _forward_pre_hooks_with_kwargs "
+    "_get_backward_hooks _get_backward_pre_hooks _get_name _is_full_backward_hook "
+    "_load_from_state_dict _load_state_dict_post_hooks _load_state_dict_pre_hooks "
+    "_maybe_warn_non_full_backward_hook _modules _named_members "
+    "_non_persistent_buffers_set _parameters _register_load_state_dict_pre_hook "
+    "_register_state_dict_hook _replicate_for_data_parallel _save_to_state_dict "
+    "_slow_forward _state_dict_hooks _state_dict_pre_hooks _version "
+    "_wrapped_call_impl".split()
+)
+CALLED = ("save_for_backward", "mark_non_differentiable", "set_materialize_grads")
+METHODS_READ = ("forward", "backward", "setup_context")
+
+
+class Classes:
+    """Reads classes, makes layers, and calls what torch calls of them. Args:  reader: who reads"""
+
+    def __init__(self, reader):
+        self.reader = reader
+        # of a layer, {the name of its parameter: its value}
+        self.parameters: dict[str, Array] = {}
+        # whether needs_input_grad was looked at
+        self.asked = False
+
+    # how a class is made
+
+    def class_of(self, kind: type) -> FunctionClass:
+        """A subclass of torch.autograd.Function."""
+        methods, base = {}, member("torch.autograd.Function")
+        if type(kind) is not type(base):
+            raise NotRead(f"the metaclass of {kind.__name__}")
+        apply = getattr_static(base, "apply").__func__
+        if not is_genuine("torch", "apply", apply):
+            raise NotRead("torch.autograd.Function.apply, which is not torch's own")
+        for name in sorted(OF_TORCH.intersection(dir(base))):
+            method = getattr_static(kind, name)
+            if method is getattr_static(base, name):
+                continue
+            check_method(kind.__name__, name)
+            if not isinstance(method, staticmethod):
+                raise NotRead(f"{kind.__name__}.{name}, which is no static method")
+            methods[name] = self.reader.introspection.function_of(method.__func__)
+        return FunctionClass(kind.__name__, methods)
+
+    def read_ClassDef(self, node, scope):
+        """An autograd Function, or a layer."""
+        try:
+            base = self._base_of(node, scope)
+        except NotRead as reason:
+            self.reader.declarations.leave_out(node, reason, scope)
+            return
+        if base is not LAYER:
+            self._read_function_class(node, base, scope)
+            return
+        try:
+            self._read_layer(node, scope)
+        except NotRead as reason:
+            self.reader.declarations.leave_out(node, reason, scope)
+
+    def _base_of(self, node, scope):
+        """The autograd Function, torch's or the text's, that a class is made of."""
+        bases = [self.reader.evaluate(base, scope) for base in node.bases]
+        if len(bases) != 1 or node.keywords or node.decorator_list:
+            raise NotRead(f"the class {node.name}")
+        if (
+            bases[0] is not FUNCTION
+            and bases[0] is not LAYER
+            and not isinstance(bases[0], FunctionClass)
+        ):
+            words = "which is no autograd Function and no torch.nn.Module"
+            raise NotRead(f"the class {node.name}, {words}")
+        return bases[0]
+
+    def _read_function_class(self, node, base, scope):
+        inherited = {} if base is FUNCTION else base.methods
+        inner = Scope(scope, local_names(node.body), self.reader)
+        self.reader.execute(node.body, inner)
+        for name, value in inner.names.items():
+            if not isinstance(value, Function):
+                raise NotRead(f"the attribute {name} of a class")
+            check_method(node.name, name)
+            if "staticmethod" not in map(ast.unparse, value.node.decorator_list):
+                raise NotRead(f"{node.name}.{name}, which is no static method")
+            value.scope = scope
+        scope.names[node.name] = FunctionClass(node.name, inherited | inner.names)
+
+    def _read_layer(self, node, scope):
+        inner = Scope(scope, local_names(node.body), self.reader)
+        self.reader.execute(node.body, inner)
+        for name, value in list(inner.names.items()):
+            if name != "forward" and is_apart(value) and not _is_of_module(name):
+                del inner.names[name]
+                continue
+            if not isinstance(value, Function) or value.node.decorator_list:
+                raise NotRead(f"{node.name}.{name}, which is no plain method")
+            if _is_of_module(name) and name not in ("__init__", "__repr__"):
+                raise NotRead(
+                    f"{node.name}.{name}, which torch or Python calls by itself"
+                )
+            value.scope = scope
+        scope.names[node.name] = Layer(node.name, dict(inner.names))
+
+    # layers
+
+    def layer(self, kind: Layer, values: dict[str, Any]) -> Any:
+        """What forward of a layer returns.
+
+        Args:  values: {parameter of __init__ or forward, or name of a parameter that is trained: its value}
+        """
+        instance, methods = Instance(kind), kind.methods
+        made = methods.get("__init__")
+        own = made.parameters[1:] if made else []
+        self.parameters = values
+        if made:
+            given = {name: values[name] for name in own if name in values}
+            self.reader.call_by_names(made, {made.parameters[0]: instance, **given})
+            if not instance.ready:
+                raise Wrong(f"{kind.name}.__init__ does not call super().__init__()")
+        instance.made = True
+        first, *names = methods["forward"].parameters
+        given = {name: values[name] for name in names if name in values}
+        return self.reader.call_by_names(methods["forward"], {first: instance, **given})
+
+    def set_up(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether a statement is a call by which torch.nn.Module makes a layer ready, or gives it a parameter."""
+        match node:
+            case ast.Call(
+                ast.Attribute(ast.Name(id=name), "register_parameter"),
+                [ast.Constant(str(part)), value],
+                [],
+            ):
+                owner = scope.load(name)
+                self._register(owner, part, self.reader.evaluate(value, scope))
+                return True
+        if not is_super_init(node):
+            return False
+        layers = [
+            value for value in scope.names.values() if isinstance(value, Instance)
+        ]
+        if len(layers) != 1 or layers[0].made:
+            raise NotRead("super() outside of the __init__ of a layer")
+        layers[0].ready = True
+        return True
+
+    def _register(self, owner, name, value):
+        """self.register_parameter(name, value), which takes a parameter or None."""
+        is_layer = isinstance(owner, Instance) and owner.ready and not owner.made
+        if not is_layer or not isinstance(value, Trained | None):
+            raise NotRead("register_parameter of other than a parameter or None")
+        owner.attributes[name] = self._part_of_layer(owner, name, value)
+
+    def _part_of_layer(self, owner, name, value):
+        """An attribute that __init__ sets; a parameter is the tensor that the caller says."""
+        if _is_of_module(name) or name in owner.layer.methods:
+            raise NotRead(f"self.{name}, which is a method or torch's own")
+        if isinstance(owner.attributes.get(name), Array):
+            raise NotRead(f"self.{name}, a parameter that is set twice")
+        if not isinstance(value, Trained):
+            return value
+        if not owner.ready:
+            raise Wrong(f"self.{name} is a parameter before super().__init__()")
+        if name not in self.parameters:
+            raise NotRead(f"self.{name}: say which tensor it is, as {name}='weight'")
+        tensor = self.parameters[name]
+        if not isinstance(tensor, Array) or tensor.shape != value.shape:
+            got = getattr(tensor, "shape", type(tensor).__name__)
+            raise NotRead(
+                f"self.{name}: is made as {value.shape}, and is said to be {got}"
+            )
+        return tensor
+
+    def write(self, owner: Any, name: str, value: Any) -> None:
+        """Give a layer that is made, or ctx, an attribute."""
+        if isinstance(owner, Instance) and not owner.made:
+            owner.attributes[name] = self._part_of_layer(owner, name, value)
+            return
+        if not isinstance(owner, Context) or state().loops:
+            raise NotRead(f"a write to the attribute {name}")
+        if self.reader.phase != owner.phase:
+            # a second backward finds what forward left
+            raise NotRead(f"ctx.{name}, written by backward")
+        if name in OF_TORCH or name.startswith("_"):
+            raise NotRead(f"a write to ctx.{name}, which is torch's own")
+        owner.attributes[name] = value
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """An attribute of ctx, of a layer or of an autograd Function."""
+        match owner:
+            case Context():
+                return self._of_context(owner, name)
+            case Instance(attributes=attributes) if name in attributes:
+                return attributes[name]
+            case Instance(layer=layer) if name in layer.methods:
+                return partial(self._of_layer, layer.methods[name], owner)
+            case Instance(layer=layer) if self._is_unset(name):
+                raise Wrong(f"an AttributeError: {layer.name} has no {name}")
+            case FunctionClass() if name == "apply":
+                return partial(self.apply, owner)
+            case FunctionClass(methods=methods) if name in methods:
+                return methods[name]
+        return self.reader.values.attribute(owner, name)
+
+    def _is_unset(self, name):
+        """Whether neither torch.nn.Module nor a line of the text gives a layer an attribute.
+
+        For a layer that sets it elsewhere. It stops `self.BLOCK` that no line sets.
+        """
+        is_own = _is_of_module(name) or name == "training" or name.startswith("_")
+        source = self.reader.modules.source
+        if not source or source.hidden or is_own:
+            return False
+        for node in ast.walk(source.tree):
+            is_stored = isinstance(getattr(node, "ctx", ast.Store()), ast.Store)
+            names = [getattr(node, part, "") for part in ("attr", "id", "name")]
+            if is_stored and name in names:
+                return False
+            if isinstance(node, ast.Constant) and node.value == name:
+                return False
+        return True
+
+    def _of_layer(self, method, instance, *args):
+        return self.reader.call(method, [instance, *args])
+
+    # autograd Functions
+
+    def _of_context(self, owner, name):
+        if name in CALLED:
+            if self.reader.phase != owner.phase:
+                raise NotRead(f"ctx.{name} in backward, where it changes nothing")
+            return partial(getattr(owner, name))
+        if name == "saved_tensors":
+            if self.reader.phase == owner.phase:
+                raise NotRead("ctx.saved_tensors before backward, where it is empty")
+            return owner.saved
+        if name == "needs_input_grad":
+            if owner.flags is None:
+                raise NotRead("needs_input_grad of a Function that a program calls")
+            self.asked = True
+            return owner.flags
+        if name in owner.attributes:
+            value = owner.attributes[name]
+            if self.reader.phase == BACKWARD:
+                check_constant(f"ctx.{name}", value, arrays=True)
+            return value
+        raise NotRead(f"ctx.{name}")
+
+    def forward(
+        self, kind: FunctionClass, args: list, flags: tuple[bool, ...] | None = None
+    ) -> tuple[Any, Context]:
+        """What forward of an autograd Function returns, and its ctx; flags: as of Context."""
+        context = Context(flags, self.reader.phase)
+        if "setup_context" in kind.methods:
+            result = self.reader.call(kind.methods["forward"], args)
+            self.reader.call(
+                kind.methods["setup_context"], [context, tuple(args), result]
+            )
+        else:
+            result = self.reader.call(kind.methods["forward"], [context, *args])
+        if self.reader.infers and (context.saved or context.attributes):
+            # torch refuses to save what is made in it
+            reason = NotRead("torch.inference_mode() beside an autograd Function")
+            reason.line = kind.methods["forward"].node.lineno
+            raise reason
+        return result, context
+
+    def apply(self, kind: FunctionClass, *args: Any) -> Any:
+        """What Function.apply returns; torch passes what backward says through it, not the derivative."""
+        state().cut = True
+        result = self.forward(kind, list(args))[0]
+        results_of(result)
+        return result
+
+
+def _is_of_module(name):
+    """Whether torch.nn.Module has a name for its own use, or Python calls it by itself."""
+    return name in OF_MODULE or name.startswith("__")
+
+
+def is_apart(value: Any) -> bool:
+    """Whether a method of a layer is a static one, which forward does without, or is not read."""
+    decorators = value.node.decorator_list if isinstance(value, Function) else []
+    return [getattr(decorator, "id", "") for decorator in decorators] == [
+        "staticmethod"
+    ]
+
+
+def check_method(kind: str, name: str) -> None:
+    """Refuse what a Function puts in the place of torch's own, such as apply, and what Python calls by itself."""
+    if name in OF_TORCH.difference(METHODS_READ) or name.startswith("_"):
+        raise NotRead(f"{kind}.{name}, which torch or Python calls by itself")
+
+
+def results_of(outputs: Any) -> list[Array]:
+    """The results of an autograd Function's forward as torch takes them.
+
+    torch takes a tuple alone apart: a list or a dict of tensors leaves it without a graph. One tensor that is returned
+    twice is one node of the graph, to which torch gives the cotangents of both places in one place.
+    """
+    if isinstance(outputs, list | dict | Listed):
+        raise Wrong(
+            f"forward returns a {type(outputs).__name__.lower()}, through which torch passes "
+            "no gradient; return a tuple"
+        )
+    results = list(outputs) if isinstance(outputs, tuple) else [outputs]
+    for value in results:
+        if not isinstance(value, Array) or value.kind != "float":
+            raise NotRead(f"a result of forward that is {type(value).__name__}")
+    if len(set(map(id, results))) < len(results):
+        raise NotRead(
+            "forward returns one tensor twice, whose gradients torch mixes up"
+        )
+    return results
+
+
+def gradients_of(
+    returned: Any, arguments: Sequence[Any], flags: Sequence[bool], needed: int
+) -> list[Array | None]:
+    """The gradients of a Function's arguments as torch takes them from what its backward returns.
+
+    torch takes a tuple alone apart, and counts a list as one gradient. It drops what is None past the arguments, and
+    the gradient of what needs none. None counts as 0.
+
+    Args:  flags: for every argument whether its gradient is needed; needed: how many have no default
+    """
+    gradients = list(returned) if isinstance(returned, tuple) else [returned]
+    for value in gradients:
+        if not isinstance(value, Array | None):
+            kind = value.kind if isinstance(value, Scalar) else type(value).__name__
+            words = f"backward returns {kind} in place of a gradient"
+            raise Wrong(f"{words}; torch takes a tuple of tensors and None")
+    count = len(arguments)
+    more = [value for value in gradients[count:] if value is not None]
+    if len(gradients) < count or more:
+        words = f"backward returns {len(gradients)} gradients of {count} arguments"
+        if needed <= len(gradients) < count:
+            raise NotRead(f"{words}, of which some have defaults: call it without them")
+        raise Wrong(words)
+    result = []
+    for value, argument, flag in zip(gradients, arguments, flags, strict=False):
+        if value is not None and not isinstance(argument, Array):
+            raise NotRead("a gradient of an argument that is taken for a number")
+        if value is None and flag:
+            state().words.append("None in place of a gradient counts as 0")
+            value = like(argument, argument.shape, sympy.S.Zero)
+        if flag:
+            _check_gradient(floats(value, "a gradient"), argument)
+        result.append(value if flag else None)
+    return result
+
+
+def _check_gradient(value, argument):
+    if value.shape != argument.shape:
+        words = f"a gradient of the shape {value.shape}, needs {argument.shape}"
+        if broadcast(value.shape, argument.shape) == value.shape:
+            raise NotRead(f"{words}; torch adds it up to that")
+        raise Wrong(words)

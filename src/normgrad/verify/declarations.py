@@ -1,0 +1,214 @@
+"""How a function of a text is made: its decorators, defaults and annotations, and whether making it runs nothing."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from .arrays import NotRead, is_number, state
+from .host import CUSTOM, WRAPPERS, is_guard, is_operator
+from .launch import JitKernel
+from .python_objects import GUARD, ONCE, QUIET, STATIC, Function, Unread
+from .scopes import MODULE, check_constant
+from .source import is_jit
+from .syntax import check_annotation, defaults_of, runs
+
+# libraries whose decorators and base classes change nothing but what they are put on
+FRAMEWORKS = ("torch", "triton", "numba", "functools", "dataclasses", "abc")
+# what a class that is not read may be made of
+BASES = (
+    "object",
+    "abc.ABC",
+    "Function",
+    "torch.nn.Module",
+    "torch.autograd.Function",
+    "torch.autograd.function.Function",
+)
+# builtins that may stand in a decorator
+PLAIN = set(
+    "bool classmethod dict float int len list max min object property range staticmethod tuple".split()
+)
+
+
+class Declarations:
+    """Reads what Python evaluates where a function is made. Args:  reader: who reads"""
+
+    def __init__(self, reader):
+        self.reader = reader
+
+    def read_FunctionDef(self, node, scope):
+        """A function, or a kernel that it launches."""
+        if state().way and is_guard(node):
+            scope.names[node.name] = GUARD
+            return
+        source = self.reader.modules.source
+        if source and any(map(is_jit, node.decorator_list)):
+            scope.names[node.name] = JitKernel(node.name, source, scope)
+            return
+        try:
+            decorators = self._wrappers(node, scope)
+            check_annotations(node, scope)
+            function = self.function(node, scope)
+            for decorator in reversed(decorators):
+                wrapper = self.reader.call(decorator, [function])
+                if not isinstance(wrapper, Function):
+                    raise NotRead(f"the decorator of {node.name}")
+                function = replace(function, wrapper=wrapper)
+            scope.names[node.name] = function
+        except NotRead as reason:
+            self.leave_out(node, reason, scope)
+
+    def function(self, node: ast.FunctionDef | ast.Lambda, scope: Any) -> Function:
+        """A function with its defaults, which must not change from one call to the next."""
+        defaults = {}
+        for name, value in defaults_of(node.args).items():
+            defaults[name] = self.reader.evaluate(value, scope)
+            check_constant(name, defaults[name])
+        return Function(node, scope, defaults)
+
+    def _wrappers(self, node, scope):
+        """The decorators of a function that are functions of the text; all others change nothing."""
+        names = [part.id for part in node.decorator_list if isinstance(part, ast.Name)]
+        values = {name: scope.load(name) for name in names if scope.has(name)}
+        wrappers = [name for name in names if isinstance(values.get(name), Function)]
+        if not (state().way and wrappers):
+            self.check_decorators(node, scope)
+            return []
+        others = [
+            part
+            for part in node.decorator_list
+            if getattr(part, "id", "") not in wrappers
+        ]
+        self.check_decorators(ast.FunctionDef(node.name, decorator_list=others), scope)
+        return [values[name] for name in wrappers]
+
+    def check_decorators(self, node: ast.FunctionDef, scope: Any) -> None:
+        """Refuse a decorator by which a function may be another one."""
+        if self.reader.compiled is not None:
+            return  # a compiler's object is what the decorators have left
+        for decorator in node.decorator_list:
+            match decorator:
+                case ast.Lambda(ast.arguments(args=[part]), ast.Name(part_name)) if (
+                    part.arg == part_name
+                ):
+                    continue
+            if isinstance(decorator, ast.Call):
+                value = QUIET if self.reader.is_quiet(decorator, scope) else None
+                if self._is_plain_wrapper(decorator.func, scope):
+                    continue
+                if self._is_operator(decorator, node, scope):
+                    continue
+            elif self._is_plain_wrapper(decorator, scope):
+                continue
+            else:
+                value = self.reader.evaluate(decorator, scope)
+            if value not in (STATIC, ONCE, QUIET):
+                raise NotRead(f"the decorator of {node.name}")
+            state().cut |= value is QUIET
+
+    def _is_plain_wrapper(self, node, scope):
+        """Whether a decorator is one of torch's that leaves a launcher what it says, without an autocast."""
+        return bool(state().way) and self._path(node, scope) in WRAPPERS
+
+    def _is_operator(self, decorator, node, scope):
+        """Whether a decorator makes an operator of torch's, through which it passes no gradient by itself."""
+        is_made = bool(state().way) and self._path(decorator.func, scope) in CUSTOM
+        state().cut |= is_made
+        return is_made and is_operator(decorator, node)
+
+    def leave_out(
+        self, node: ast.FunctionDef | ast.ClassDef, reason: NotRead, scope: Any
+    ) -> None:
+        """Keep a function or a class of the module that is not read, where making it runs nothing of the text.
+
+        For a file that has a torch.nn.Module and a kernel beside the function in question. Without the condition
+        `class A: np.sqrt = np.square`, or a decorator of the text's own that does so, is passed over.
+        """
+        inert = self.reader.phase == MODULE and all(self._is_inert(node, scope))
+        if not inert:
+            raise reason
+        scope.names[node.name] = Unread(str(reason), node.lineno)
+
+    def _is_inert(self, node, scope):
+        """For each expression that makes a function or a class: whether Python runs nothing of the text in it."""
+        names = {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
+        for decorator in node.decorator_list:
+            yield self._is_of_framework(decorator, names, scope)
+        if isinstance(node, ast.FunctionDef):
+            defaults = defaults_of(node.args).values()
+            yield not any(map(runs, [*defaults, *annotations_of(node)]))
+            return
+        yield not node.keywords
+        for base in node.bases:
+            yield self._path(base, scope) in BASES
+        for line in node.body:
+            match line:
+                case ast.FunctionDef(name=name):
+                    # A[...] in an annotation calls it
+                    yield name != "__class_getitem__"
+                    yield from self._is_inert(line, scope)
+                case ast.Pass() | ast.Expr(ast.Constant()):
+                    pass
+                case ast.Assign([ast.Name()], value) | ast.AnnAssign(
+                    ast.Name(), value=value
+                ):
+                    yield isinstance(value, ast.Constant | None) and not runs(line)
+                case _:
+                    yield False
+
+    @staticmethod
+    def _path(node, scope):
+        """What a name with its attributes stands for, as "torch.nn.Module"; "" for what no library or Python has."""
+        root, *attributes = ast.unparse(node).split(".")
+        value, path = None, root if hasattr(builtins, root) else ""
+        if scope.has(root):
+            with suppress(NotRead):  # what is not read has no path
+                value = scope.load(root)
+        path = getattr(value, "path", getattr(value, "name", path))
+        return ".".join([str(path), *attributes])
+
+    def _is_of_framework(self, node, names, scope):
+        """Whether an expression calls what a framework has, and nothing else.
+
+        Args:  names: of parameters, such as those of a lambda in it
+        """
+        for part in ast.walk(node):
+            private = isinstance(part, ast.Attribute) and part.attr.startswith("_")
+            if private or isinstance(part, ast.NamedExpr):
+                return False
+            if not isinstance(part, ast.Name) or part.id in names:
+                continue
+            value = scope.names.get(part.id) if part.id in scope.local else None
+            path = getattr(value, "path", getattr(value, "name", "")) or ""
+            of_framework = str(path).partition(".")[0] in FRAMEWORKS
+            is_plain = part.id not in scope.local and part.id in PLAIN
+            if not (of_framework or is_plain or is_number(value) or type(value) is str):
+                return False
+        return True
+
+
+def annotations_of(node: ast.FunctionDef) -> list[ast.expr]:
+    """The annotations of a function, which Python evaluates where it is made."""
+    parts = [part for part in ast.walk(node.args) if isinstance(part, ast.arg)]
+    written = [part.annotation for part in parts] + [node.returns]
+    return [annotation for annotation in written if annotation is not None]
+
+
+def check_annotations(node: ast.FunctionDef, scope: Any) -> None:
+    """Refuse annotations of a function that call, or name what has no value."""
+    for annotation in annotations_of(node):
+        check_annotation(annotation)
+        check_names(annotation, scope)
+
+
+def check_names(annotation: ast.expr, scope: Any) -> None:
+    """Refuse an annotation with a name that has no value where Python evaluates it.
+
+    For `def f(x: np.ndarray)`. It stops `def f(x: Tensor)` in a text that has no Tensor, which ends in a NameError.
+    """
+    for part in ast.walk(annotation):
+        if isinstance(part, ast.Name) and not scope.has(part.id):
+            raise NotRead(f"{part.id}, an annotation that has no value")

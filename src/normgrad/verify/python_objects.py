@@ -1,0 +1,140 @@
+"""What a program has besides numbers, arrays and tuples: functions, classes, layers and modules, as they are read."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any
+
+from .arrays import Array, NotRead, floats
+from .syntax import positional
+from .tables.libraries import HOST, MEMBERS
+
+
+@dataclass(eq=False)
+class Named:
+    """What is known by its name alone: torch.autograd.Function, torch.no_grad."""
+
+    name: str
+
+
+FUNCTION, LAYER, TENSOR, ONCE, STATIC, QUIET, INFERENCE, ERRSTATE, GUARD = map(
+    Named,
+    (
+        *("Function", "Module", "Tensor", "once_differentiable", "staticmethod"),
+        *("quiet", "inference", "errstate", "guard"),
+    ),
+)
+KNOWN: dict[str, Any] = {
+    **MEMBERS,
+    "torch.autograd.Function": FUNCTION,
+    "torch.autograd.function.Function": FUNCTION,
+    "torch.autograd.function.once_differentiable": ONCE,
+    "torch.no_grad": QUIET,
+    "torch.enable_grad": QUIET,
+    "numpy.errstate": ERRSTATE,
+    "torch.inference_mode": INFERENCE,
+    "torch.cuda.device": GUARD,
+    "torch.cuda._DeviceGuard": GUARD,
+    "torch.nn.Module": LAYER,
+    "torch.nn.Parameter": HOST["torch.nn.Parameter"],
+    "torch.Tensor": TENSOR,
+}
+
+
+@dataclass(eq=False)
+class Unread:
+    """A function or a class of the text that is not read; why: it is not; line: where it stands."""
+
+    why: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module; path: as "numpy.linalg"."""
+
+    path: str
+
+
+class Context:
+    """The ctx of an autograd Function.
+
+    Args:  flags: for every argument of forward whether its gradient is needed; None where that is not known
+           phase: when its forward is read
+    """
+
+    def __init__(self, flags: tuple[bool, ...] | None, phase: int):
+        self.attributes: dict[str, Any] = {}
+        self.saved: tuple = ()
+        self.flags, self.phase, self.marked = flags, phase, ()
+
+    def save_for_backward(self, *tensors: Array | None) -> None:
+        """Keep tensors, which nobody writes from now on."""
+        for value in tensors:
+            if value is not None:
+                if not isinstance(value, Array):
+                    raise NotRead(f"{type(value).__name__} saved for backward")
+                value.memory.fixed = "what is saved for backward"
+        self.saved = tensors
+
+    def mark_non_differentiable(self, *tensors: Array) -> None:
+        """Mark results; torch keeps those of the last call alone."""
+        for value in tensors:
+            floats(value, "mark_non_differentiable")
+        self.marked = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Say that a gradient that is not there is 0, which it is anyhow."""
+        if value is not True:
+            raise NotRead(
+                "set_materialize_grads(False), by which a gradient may be None"
+            )
+
+
+@dataclass(eq=False)
+class Function:
+    """A function of the program.
+
+    Args:  node: its syntax tree; scope: where its free names are found; defaults: {parameter: value}
+           wrapper: what a decorator of the text has put in its place
+    """
+
+    node: ast.FunctionDef | ast.Lambda
+    scope: Any
+    defaults: dict[str, Any]
+    wrapper: Function | None = None
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of its parameters."""
+        return positional(self.node.args)
+
+
+@dataclass(eq=False)
+class FunctionClass:
+    """A subclass of torch.autograd.Function: its name and its static methods."""
+
+    name: str
+    methods: dict[str, Function]
+
+
+@dataclass(eq=False)
+class Layer:
+    """A subclass of torch.nn.Module: its name and its methods."""
+
+    name: str
+    methods: dict[str, Function]
+
+
+@dataclass(eq=False)
+class Instance:
+    """A layer that is made.
+
+    Args:  ready: whether the __init__ of torch.nn.Module was called; made: whether its own has ended
+    """
+
+    layer: Layer
+    attributes: dict[str, Any] = field(default_factory=dict)
+    ready: bool = False
+    made: bool = False
