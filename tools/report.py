@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "src/normgrad/verify/field_kernels.json"
 KERNELS = Path(__file__).with_name("field_kernels.json")
 FOLDER = ROOT / "bug_reports"
-FAILS, AT = "fails at ", "; at "
+MARKS = ("fails at ", "; at ", "leaves columns out, as ")
+COMPILES_NOT = "does not compile"
 
 
 def fixes() -> dict[tuple[str, str], str]:
@@ -29,9 +30,11 @@ def fixes() -> dict[tuple[str, str], str]:
 
 def smallest(words: str) -> str:
     """The smallest input that a verdict names."""
-    for mark in (FAILS, AT):
+    for mark in MARKS:
         if mark in words:
             return words.partition(mark)[2].partition("\n")[0]
+    if COMPILES_NOT in words:
+        return "any, as it does not compile"
     raise ValueError(f"words: got {words!r}, which names no input that fails")
 
 
