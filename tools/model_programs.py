@@ -482,21 +482,25 @@ def is_right(answers: list) -> bool:
 UNRUN = ("Duplicate torch object",)
 
 
+def called(row: dict, records: dict[str, dict]) -> tuple[dict, Call, str]:
+    """What a job is made of: a row's record, what is called of it, and the words of the verdict."""
+    record = records[row["record"]]
+    calls = calls_of(record["code"], operator_of(record))[1]
+    return record, calls[row["call"]], row["words"]
+
+
+def odd_job(record: dict, call: Call, words: str) -> dict:
+    """The job at odd sizes, and at those that a verdict names."""
+    own_sizes = re.findall(r"M ?= ?(\d+), N ?= ?(\d+)", words)
+    sizes = {*ODD, *[tuple(map(int, size)) for size in own_sizes]}
+    return job_of(record, call, words, usual=False, sizes=sorted(sizes))
+
+
 def add_runs(rows: list[dict], records: dict[str, dict]) -> None:
     """Run each program, and keep in its row what it gave, and whether that bears the verdict out."""
     rows = [row for row in rows if row.get("verdict") in KINDS]
-    calls = []
-    for row in rows:
-        record = records[row["record"]]
-        own_calls = calls_of(record["code"], operator_of(record))[1]
-        calls.append((record, own_calls[row["call"]], row["words"]))
-    jobs = []
-    for record, call, words in calls:
-        own_sizes = re.findall(r"M ?= ?(\d+), N ?= ?(\d+)", words)
-        sizes = {*ODD, *[tuple(map(int, size)) for size in own_sizes]}
-        job = job_of(record, call, words, usual=False, sizes=sorted(sizes))
-        jobs.append(job)
-    odd = ran(jobs, False)
+    calls = [called(row, records) for row in rows]
+    odd = ran([odd_job(*call) for call in calls], False)
     bad = [k for k, row in enumerate(rows) if row["verdict"] in (WRONG, REFUTED)]
     jobs = [job_of(*calls[k], usual=True, sizes=[USUAL]) for k in bad]
     usual = dict(zip(bad, ran(jobs, False), strict=True))
@@ -530,13 +534,8 @@ def add_gpu_runs(rows: list[dict], records: dict[str, dict]) -> None:
     rows = [row for row in rows if row.get("verdict") in set(KINDS) - {NOT_READ}]
     jobs = []
     for row in rows:
-        record = records[row["record"]]
-        call = calls_of(record["code"], operator_of(record))[1][row["call"]]
-        words = row["words"]
-        own_sizes = re.findall(r"M ?= ?(\d+), N ?= ?(\d+)", words)
-        sizes = {*ODD, *[tuple(map(int, size)) for size in own_sizes]}
-        jobs.append(job_of(record, call, words, usual=False, sizes=sorted(sizes)))
-        jobs.append(job_of(record, call, words, usual=True, sizes=[USUAL]))
+        call = called(row, records)
+        jobs += [odd_job(*call), job_of(*call, usual=True, sizes=[USUAL])]
     count = os.cpu_count()
     with ThreadPoolExecutor(count) as pool:
         done = pool.map(lambda k: ran(jobs[k::count], True, True), range(count))

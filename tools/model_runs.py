@@ -127,11 +127,10 @@ def mode_of(memory):
     def filled(function, args, kwargs):
         """The tensor that a function of `values` makes."""
         size, dtype = size_of(function, args, kwargs)
-        device = kwargs.get("device") or (None if memory.device == "cpu" else "cpu")
+        device = "cpu"
         if isinstance(args[0], torch.Tensor):
-            dtype = dtype or args[0].dtype
-            device = kwargs.get("device") or args[0].device
-        dtype = kwargs.get("dtype") or dtype
+            dtype, device = dtype or args[0].dtype, args[0].device
+        dtype, device = kwargs.get("dtype") or dtype, kwargs.get("device") or device
         return memory.tensor(size, values[function], dtype, device)
 
     class OnGPU(TorchFunctionMode):

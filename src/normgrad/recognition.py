@@ -505,14 +505,18 @@ def _probed(module, probed, rounding):
                 warnings.simplefilter("ignore")
                 outcome = _compared(module, layout, rounding)
         except Exception as error:  # whatever another's forward may raise
-            words = textwrap.shorten(str(error), 90)
-            outcome = f"{UNTRIED}: {type(error).__name__}, {words}"
+            outcome = _untried(error)
         if isinstance(outcome, Recipe):
             return _proved(module, layout, outcome, probed)
         # a reason that says more stays
         if verdict == NEITHER:
             verdict = outcome
     return verdict
+
+
+def _untried(error):
+    """Why a module could not be run."""
+    return f"{UNTRIED}: {type(error).__name__}, {textwrap.shorten(str(error), 90)}"
 
 
 def _gated(module, probed):
@@ -537,9 +541,7 @@ def _gated(module, probed):
             with torch.enable_grad(), torch.inference_mode(False):
                 is_equal = _is_gated(module, layout, eps, spec, gate)
         except Exception as error:  # whatever another's forward may raise
-            return (
-                f"{UNTRIED}: {type(error).__name__}, {textwrap.shorten(str(error), 90)}"
-            )
+            return _untried(error)
         if is_equal:
             break
     else:
@@ -677,18 +679,20 @@ def _compared(module, layout, rounding):
     return replace(recipe, casting=casting)
 
 
+def _own_numbers(module):
+    return [number for number in _own(module).values() if type(number) is float]
+
+
 def _possible_eps(module):
     """The module's own numbers first."""
-    numbers = [number for number in _own(module).values() if type(number) is float]
-    own = [number for number in numbers if 0 <= number < math.inf]
+    own = [number for number in _own_numbers(module) if 0 <= number < math.inf]
     return list(dict.fromkeys([*own, *COMMON_EPS]))
 
 
 def _possible_scales(module, layout):
     """1, the roots of N and the module's own numbers, but for those that are an eps."""
-    numbers = [number for number in _own(module).values() if type(number) is float]
     roots = [] if layout.is_free else [layout.columns**0.5, layout.columns**-0.5]
-    scales = [1.0, *roots, *numbers]
+    scales = [1.0, *roots, *_own_numbers(module)]
     return list(dict.fromkeys(n for n in scales if SMALLEST_SCALE < n < math.inf))
 
 

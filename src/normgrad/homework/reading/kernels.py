@@ -59,12 +59,12 @@ def _of_launch(launch, results, eps) -> list[Diagnosis]:
     binding, grid = propose(source_of(text, name)[0], name)
     launched = bound(launch["arguments"], results, eps)
     # what is read is known by where it lies, but for what a forward saved
-    inputs = {
-        argument
+    saved = T("mean"), T("rstd")
+    guessed = {
+        argument: meaning
         for argument, meaning in binding.items()
-        if type(meaning) is T and meaning not in (T("mean"), T("rstd"))
+        if type(meaning) is not T or meaning in saved
     }
-    guessed = {name: binding[name] for name in binding.keys() - inputs}
     binding = guessed | launched
     free = {own for own, what in launch["arguments"].items() if not what}
     text = without_stores(text, name, free - binding.keys())
