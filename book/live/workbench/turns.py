@@ -15,7 +15,7 @@ from workbench import WRITTEN_ALIKE, trouble
 
 from normgrad.prove.claim import CannotJudge
 from normgrad.prove.hints import ANSWER
-from normgrad.prove.names import DefinedBase, Name
+from normgrad.prove.names import SPELLINGS, DefinedBase, Name
 from normgrad.prove.verbs import definitions
 from normgrad.prove.verdict import LONGEST, Verdict, unproved
 
@@ -49,6 +49,7 @@ pages: list[Page] = []
 def begin(before: str, places: str) -> None:
     """Read a page. Args: before: its statements, as JSON; places: the numbers of its live cells, as JSON"""
     pages[:] = [Page(before)]
+    SPELLINGS.clear()
     for number in json.loads(places):
         pages[0].scope(number)
 
@@ -106,8 +107,8 @@ def _shown_alike(error, text, scope):
     if not isinstance(error, CannotJudge) or not found:
         return ""
     alike = [name for name, spelling in shown.items() if spelling == found[1]]
-    question = _question(text, scope)
-    meant = [name for name in alike if scope[name] in _inputs(question)]
+    inputs, typed = _inputs(_question(text, scope)), _names_of_question(text)
+    meant = [name for name in alike if scope[name] in inputs or name in typed]
     if len(meant) != 1 or len(alike) < 2:
         return ""
     others = {name for name in alike if scope[name] != scope[meant[0]]}
@@ -118,12 +119,15 @@ def _shown_alike(error, text, scope):
         if isinstance(value, Name | DefinedBase)
         and scope[meant[0]] in _inputs(value)
         and not wrong & _inputs(value)
-        and name not in _names_of_question(text)
+        and name not in typed
     ]
-    names = ", ".join(dict.fromkeys([*meant, *names]))
+    # a question that is a name by itself is no part of its answer
+    is_name = isinstance(_asked(text), ast.Name)
+    names = ", ".join(dict.fromkeys([*meant * (not is_name), *names]))
     others = " and ".join(sorted(others))
     words = f"{others} and {meant[0]} are both shown as {found[1]}, and this question has {meant[0]}"
-    return f"{words}: write the answer with {names}, and with nothing that is made of {others}"
+    answer = f"write the answer with {names}, and" if names else "write the answer"
+    return f"{words}: {answer} with nothing that is made of {others}"
 
 
 def _is_symbol(value):

@@ -216,6 +216,7 @@ HABITS = {
     f"between them, and a mean is {A_SUM} / N",
     r"(?<!Base)(?<!Name)' object is not callable": "two factors have * between them",
     r"object is not subscriptable": "it is a single quantity here, and has no index",
+    r"invalid syntax": "is a * missing between two factors, or a bracket?",
     r"invalid decimal literal": "two factors have * between them, as in 2 * x[j]",
     r"name '\w+' is not defined": "it is none of this page's names so far",
     r"missing 1 required positional argument: 'rhs'": "prove takes both sides, as prove(left, right)",

@@ -27,7 +27,7 @@ from ..symbolic.calculus import RangeError, all_ranges, free_letters
 from ..symbolic.normal_form import multiply_out
 from ..symbolic.notation import INDEX, entry_of, indices_of, name_of, shape_of
 from ..symbolic.opaque import Opaque
-from ..symbolic.render import latex
+from .names import page_latex
 
 # factors that a summed product may have to be put together from; terms of a bracket that are parted
 MANY = 3
@@ -65,7 +65,7 @@ def changed_lines(left: Expr, right: Expr, names: list[Expr]) -> Iterator[Mistak
 
 
 def _shown(e):
-    return f"${latex(e)}$"
+    return f"${page_latex(e)}$"
 
 
 def _sorted(e, *kinds):
@@ -188,7 +188,9 @@ def _brackets(right):
     """A bracket of which one term belongs there, a factor of one of its terms before it, or a product in its place."""
     for added in _sorted(right, Add):
         for term in added.args if len(added.args) == 2 else ():
-            where = f"of {_shown(added)} only one term belongs there"
+            where = (
+                f"of {_shown(added)} only one term belongs there, with the other sign"
+            )
             yield Mistake(
                 where, f"it is {_shown(-term)}", right.xreplace({added: -term})
             )
@@ -222,44 +224,45 @@ def _fitting(letters, size, ranges):
     return [letter for letter in letters if ranges.get(letter) == size]
 
 
-def _without(summed, letter, body):
-    limits = [limit for limit in summed.limits if limit[0] != letter]
+def _without(summed, letter, body, *further):
+    """A sum of another body, without the limits of a letter and with further ones."""
+    limits = [*further, *[limit for limit in summed.limits if limit[0] != letter]]
     return Sum(body, *limits) if limits else body
+
+
+def _with_places(left, right, ranges):
+    """(a sum on the right, a letter that it binds, a letter of the left side that runs as far)."""
+    letters = sorted(free_letters(left), key=str)
+    for summed in _sums(right):
+        for bound, _, size in summed.limits:
+            for letter in _fitting(letters, size, ranges):
+                yield summed, bound, letter
 
 
 def _unsummed(left, right):
     """A sum that does not belong there."""
     ranges = ranges_of(Tuple(left, right))
-    letters = sorted(free_letters(left), key=str)
-    for summed in _sums(right):
-        for bound, _, size in summed.limits:
-            for letter in _fitting(letters, size, ranges):
-                body = summed.function.xreplace({bound: letter})
-                entry = _without(summed, bound, body)
-                where = f"the sum over ${latex(bound)}$ in {_shown(summed)} does not belong there"
-                line = right.xreplace({summed: entry})
-                yield Mistake(where, f"it is {_shown(entry)}", line)
+    for summed, bound, letter in _with_places(left, right, ranges):
+        body = summed.function.xreplace({bound: letter})
+        entry = _without(summed, bound, body)
+        where = f"the sum over ${page_latex(bound)}$ in {_shown(summed)} does not belong there"
+        line = right.xreplace({summed: entry})
+        yield Mistake(where, f"it is {_shown(entry)}", line)
 
 
 def _over_another(left, right):
     """A sum over another index: what is summed stays free on the left, and the index of a sum is free on the right."""
     ranges = ranges_of(Tuple(left, right))
-    letters = sorted(free_letters(left), key=str)
-    for summed in _sums(right):
-        for bound, _, size in summed.limits:
-            for kept, over in product(
-                _fitting(letters, size, ranges),
-                sorted(free_letters(summed), key=str),
-            ):
-                if over not in ranges or over == kept:
-                    continue
-                fresh = Dummy(str(over), **INDEX)
-                body = summed.function.xreplace({bound: kept, over: fresh})
-                limits = [limit for limit in summed.limits if limit[0] != bound]
-                entry = Sum(body, (fresh, 1, ranges[over]), *limits)
-                where = f"the sum {_shown(summed)} runs over another index"
-                line = right.xreplace({summed: entry})
-                yield Mistake(where, f"it is {_shown(entry)}", line)
+    for summed, bound, letter in _with_places(left, right, ranges):
+        for over in sorted(free_letters(summed), key=str):
+            if over not in ranges or over == letter:
+                continue
+            fresh = Dummy(str(over), **INDEX)
+            body = summed.function.xreplace({bound: letter, over: fresh})
+            entry = _without(summed, bound, body, (fresh, 1, ranges[over]))
+            where = f"the sum {_shown(summed)} runs over another index"
+            line = right.xreplace({summed: entry})
+            yield Mistake(where, f"it is {_shown(entry)}", line)
 
 
 def _outside(left, right):

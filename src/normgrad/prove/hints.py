@@ -23,6 +23,7 @@ from sympy import (
     Sum,
     Symbol,
     Tuple,
+    cancel,
     evaluate,
     sqrt,
 )
@@ -43,7 +44,6 @@ from ..symbolic.opaque import Opaque, concrete
 from ..symbolic.patience import OutOfPatience
 from ..symbolic.proof import NotProved
 from ..symbolic.proof import prove as kernel_prove
-from ..symbolic.render import latex
 from ..symbolic.witness import Explicit, compared, dimensions, entries
 from .candidates import (
     Mistake,
@@ -53,6 +53,7 @@ from .candidates import (
     replaced,
     terms_of,
 )
+from .names import page_latex
 
 FALSE, NUMBERS, TERM, DIFFERENCE, ANSWER = 1, 2, 3, 4, 5
 # lengths of a row at which lines are compared: one of 2 is too small to tell N - 1 from 1
@@ -354,11 +355,11 @@ def _several(right, points, pool, divisors) -> Iterator[Mistake]:
 def _off_in_several(terms, chosen, factor):
     line = Add(*[term * factor**k for term, k in zip(terms, chosen, strict=True)])
     wrong = [term for term, k in zip(terms, chosen, strict=True) if k]
-    shown = " and ".join(f"${latex(term)}$" for term in wrong)
+    shown = " and ".join(f"${page_latex(term)}$" for term in wrong)
     if factor == -1:
         return Mistake(f"look at the signs of {shown}", "change them", line)
     where = f"only a factor is wrong, of more than one term: look at what multiplies and divides {shown}"
-    mended = [f"${latex(factor**k)}$" for k in chosen if k]
+    mended = [f"${page_latex(factor**k)}$" for k in chosen if k]
     return Mistake(where, f"multiply them by {' and '.join(mended)}", line)
 
 
@@ -426,13 +427,13 @@ def _off_by(right, term, factor):
     line = right + (factor - 1) * term
     if term == right:
         line = factor * right
-    shown = f"${latex(term)}$"
+    shown = f"${page_latex(term)}$"
     if factor == 0:
         return Mistake(f"the term {shown} does not belong there", "delete it", line)
     if factor == -1:
         return Mistake(f"look at the sign of {shown}", "change it", line)
     where = f"only a factor is wrong: {_of_factor(term, factor, shown)}"
-    return Mistake(where, f"multiply it by ${latex(factor)}$", line)
+    return Mistake(where, f"multiply it by ${page_latex(factor)}$", line)
 
 
 def _of_factor(term, factor, shown):
@@ -445,7 +446,10 @@ def _of_factor(term, factor, shown):
             and number != 1
             and factor == (number * base**power) ** -2
         ):
-            return f"${latex(number * base**power)}$ stands upside down in {shown}"
+            return f"${page_latex(number * base**power)}$ stands upside down in {shown}"
+    for base, power in powers.items():
+        if not base.is_Number and cancel(factor * base**power) == 1:
+            return f"${page_latex(base**power)}$ does not belong in {shown}"
     changes = {base: power for base, power in changes.items() if base != 1}
     if len(changes) == 1:
         ((base, power),) = changes.items()
@@ -454,11 +458,11 @@ def _of_factor(term, factor, shown):
             return f"look at what multiplies and divides {shown}"
         if power == -2 * present:
             side = "below" if present > 0 else "above"
-            return f"${latex(base ** abs(present))}$ belongs {side} the fraction line in {shown}"
-        return f"look at the power of ${latex(base)}$ in {shown}"
+            return f"${page_latex(base ** abs(present))}$ belongs {side} the fraction line in {shown}"
+        return f"look at the power of ${page_latex(base)}$ in {shown}"
     gone = [base for base, power in changes.items() if powers.get(base, 0) == -power]
     if len(changes) == 2 and len(gone) == 1:
-        return f"another one belongs in place of ${latex(gone[0])}$ in {shown}"
+        return f"another one belongs in place of ${page_latex(gone[0])}$ in {shown}"
     return f"look at what multiplies and divides {shown}"
 
 
@@ -481,12 +485,12 @@ def _indices(left, right) -> Iterator[Mistake]:
             where = f"the index ${first}$ is another one"
             yield Mistake(where, f"it is ${second}$", line)
     for entry, mended, line in _reindexed(right, free):
-        where = f"one index of ${latex(entry)}$ is another one"
+        where = f"one index of ${page_latex(entry)}$ is another one"
         if mended == 1:
-            where = f"the factor ${latex(entry)}$ does not belong there"
+            where = f"the factor ${page_latex(entry)}$ does not belong there"
             yield Mistake(where, "delete it", line)
         else:
-            yield Mistake(where, f"it is ${latex(mended)}$", line)
+            yield Mistake(where, f"it is ${page_latex(mended)}$", line)
 
 
 def _added(left, right) -> Iterator[Mistake]:
@@ -538,7 +542,7 @@ def _moved(right) -> Iterator[Mistake]:
             column = [part for part in factors if part != summed]
             for changed, name, where in _carried(summed, column, free):
                 line = right.xreplace({product_: changed})
-                yield Mistake(f"${latex(name)}$ belongs {where} the sum", "", line)
+                yield Mistake(f"${page_latex(name)}$ belongs {where} the sum", "", line)
 
 
 def _carried(summed, column, free) -> Iterator[tuple]:
@@ -581,8 +585,10 @@ def _summed(left, right, defs) -> Iterator[Mistake]:
                 if factor != entry and not summed.has(entry):
                     continue
                 body = Sum(factor * summed.function, *summed.limits)
-                where = f"a factor is missing in ${latex(summed)}$, or one is too many"
-                cure = f"multiply what is summed by ${latex(factor)}$"
+                where = (
+                    f"a factor is missing in ${page_latex(summed)}$, or one is too many"
+                )
+                cure = f"multiply what is summed by ${page_latex(factor)}$"
                 yield Mistake(where, cure, right.xreplace({summed: body}))
 
 
@@ -591,9 +597,9 @@ def _inner(right) -> Iterator[Mistake]:
     for added in sorted(right.atoms(Add), key=str):
         for term in added.args:
             flipped = right.xreplace({added: added - 2 * term})
-            shown = f"${latex(term)}$"
+            shown = f"${page_latex(term)}$"
             if added != right:
-                shown = f"{shown} in ${latex(added)}$"
+                shown = f"{shown} in ${page_latex(added)}$"
             yield Mistake(f"look at the sign of {shown}", "change it", flipped)
             less = right.xreplace({added: added - term})
             yield Mistake(f"the term {shown} does not belong there", "delete it", less)
@@ -601,8 +607,8 @@ def _inner(right) -> Iterator[Mistake]:
         for summed in sorted(right.atoms(Sum), key=str):
             for factor in (size, 1 / size):
                 line = right.xreplace({summed: factor * summed})
-                where = f"only a factor is wrong: look at what multiplies and divides ${latex(summed)}$"
-                yield Mistake(where, f"multiply it by ${latex(factor)}$", line)
+                where = f"only a factor is wrong: look at what multiplies and divides ${page_latex(summed)}$"
+                yield Mistake(where, f"multiply it by ${page_latex(factor)}$", line)
     for first, second in permutations(sorted(free_letters(right), key=str), 2):
         line = right.xreplace({first: second})
         yield Mistake(f"the index ${first}$ is another one", f"it is ${second}$", line)
@@ -618,20 +624,35 @@ def _difference(left, right, defs, points) -> Iterator[Mistake]:
         return
     terms = Add.make_args(multiply_out(difference))
     if len(terms) == 1 and difference != side:
-        names = sorted(
-            f"${latex(name)}$"
-            for name in {getattr(name, "label", name) for name in names_in(difference)}
-            if name not in free_letters(difference) and not name.is_integer
-        )
-        made = f"; it is made of {', '.join(names)}" if names else ""
-        yield Mistake(f"one term is missing{made}", "", right + difference)
+        yield Mistake(_made_of(difference), "", right + difference)
     typed = terms_of(right)
-    if len(terms) != 2 or len(typed) < 2:
-        return
-    for term, (wrong, mended) in product(typed, (terms, terms[::-1])):
+    pairs = product(typed, (terms, terms[::-1]))
+    for term, (wrong, mended) in pairs if len(terms) == 2 and len(typed) > 1 else ():
         values = [
             (_value(point, term), _value(point, -wrong)) for point, _, _ in points
         ]
         if all(None not in pair and _near(*pair) for pair in values):
-            where = f"the term ${latex(term)}$ is another one; the others are right"
-            yield Mistake(where, f"it is ${latex(mended)}$", right - term + mended)
+            where = (
+                f"the term ${page_latex(term)}$ is another one; the others are right"
+            )
+            yield Mistake(where, f"it is ${page_latex(mended)}$", right - term + mended)
+    factors = Mul.make_args(difference)
+    entries_ = [factor for factor in factors if free_letters(factor)]
+    is_of_entries = free_letters(left) and all(isinstance(e, Indexed) for e in entries_)
+    if difference != side and is_of_entries:
+        shown = f"${page_latex(Mul(*entries_))}$ times " if entries_ else ""
+        where = f"what is missing, or too much, is {shown}one number for all entries"
+        yield Mistake(where, "", right + difference)
+
+
+def _made_of(term):
+    """That a term is missing, and the names that it is made of."""
+    letters = free_letters(term)
+    labels = {getattr(name, "label", name) for name in names_in(term)}
+    labels = {name for name in labels if name not in letters and not name.is_integer}
+    names = ", ".join(sorted(f"${page_latex(name)}$" for name in labels))
+    return (
+        f"one term is missing; it is made of {names}"
+        if names
+        else "one term is missing"
+    )

@@ -23,7 +23,7 @@ from sympy import (
 )
 
 from ..symbolic.notation import rename_bound, with_letters
-from ..symbolic.render import name_latex
+from ..symbolic.render import latex, name_latex
 
 # the spellings of all names, which no letter of a sum may have where a formula is put in or differentiated
 SPELLINGS = set()
@@ -144,3 +144,8 @@ def put(e: Expr, change: dict, avoid=()) -> Expr:
         rename_bound(e).xreplace(change),
         SPELLINGS | {part.name for part in avoid if part.is_Symbol},
     )
+
+
+def page_latex(e: Expr) -> str:
+    """An expression in LaTeX, in which no sum has a letter that is a name of the page."""
+    return latex(with_letters(sympify(e), SPELLINGS))

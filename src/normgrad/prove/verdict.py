@@ -31,6 +31,7 @@ from .hints import (
     mistake,
     unasked,
 )
+from .names import page_latex
 from .reasons import reason
 
 STATEMENT = "application/vnd.normgrad.proved+json"
@@ -204,9 +205,9 @@ class Verdict:
             yield found.where if found else self._not_named()
         if self.hints >= DIFFERENCE:
             cure = f"{found.cure}: " if found and found.cure else ""
-            yield f"{cure}left \N{MINUS SIGN} right is ${latex(self._unasked[0])}$"
+            yield f"{cure}left \N{MINUS SIGN} right is ${page_latex(self._unasked[0])}$"
         if self.hints >= ANSWER:
-            yield f"left is ${latex(self._unasked[1])}$"
+            yield f"left is ${page_latex(self._unasked[1])}$"
 
     def _lonely(self):
         """That an index stands free on one side only, which a line about entries seldom means."""
@@ -219,7 +220,7 @@ class Verdict:
     def _not_named(self):
         """That no mistake was found, and which terms are none."""
         right = agreeing(self._unasked[1], self.failing[1].shown, self.claim.defs)
-        shown = " and ".join(f"${latex(term)}$" for term in right)
+        shown = " and ".join(f"${page_latex(term)}$" for term in right)
         verb = "stand" if len(right) > 1 else "stands"
         return f"{NOT_NAMED}; {shown} {verb} in an answer, too" if right else NOT_NAMED
 
@@ -275,7 +276,7 @@ class Verdict:
         kind, *details = self._refused()
         words = f"**{kind.partition(':')[0]}**"
         if len(details) > 1:
-            words += f": left \N{MINUS SIGN} right is ${latex(self._difference)}$"
+            words += f": left \N{MINUS SIGN} right is ${page_latex(self._difference)}$"
         # In Markdown two stars begin bold letters.
         points = [line.replace("**", "^").replace("*", " ") for line in details[-1:]]
         return [words, *points]

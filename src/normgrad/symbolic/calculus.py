@@ -98,7 +98,8 @@ def all_ranges(*expressions: Expr) -> dict[Symbol, Basic]:
         first_place = first_places.setdefault(letter, where)
         if ranges.setdefault(letter, size) != size:
             raise RangeError(
-                f"{letter}: runs to {ranges[letter]} in {first_place} and to {size} in {where}"
+                f"{letter}: runs to {ranges[letter]} in {first_place} and to {size} in {where}; "
+                "another letter is needed for one of them"
             )
 
     waiting = list(map(sympify, expressions))
