@@ -49,6 +49,7 @@ AXES = index("a1", "a2", "a3", "a4")
 ONE = Integer(1)
 PROGRAM, PROGRAMS = PIDS[0], PROGRAM_COUNTS[0]
 BEFORE = "is 0 before the kernel runs"
+LASTS = "what __init__ made, which lasts from call to call"
 
 
 @dataclass
@@ -70,6 +71,7 @@ class State:
            narrow: (what is rounded below float32, the line) of sums, of rows' statistics and of what is used further
            exponentials: that may overflow
            maxima: {the largest of a row: its Maximum}
+           made: the memories that the __init__ of a layer makes, while it is read; None else
            is_turned: whether a tensor has been transposed, whose layout later ones may have
     """
 
@@ -98,6 +100,7 @@ class State:
     exponentials: Exponentials = field(default_factory=Exponentials)
     maxima: dict = field(default_factory=dict)
     is_turned: bool = False
+    made: list | None = None
 
     def beside(self, other: State) -> State:
         """This state with all that another trace rests on."""
@@ -241,6 +244,8 @@ class Memory:
         self.born, self.zero_before = list(state().loops), ""
         self.read_whole = False
         # {open loop: the axis that its turn looks into, None where it looks into none}
+        if state().made is not None:
+            state().made.append(self)
         self.read_in: dict[Turn, int | None] = {}
         self.written_in: dict[Turn, int | None] = {}
 

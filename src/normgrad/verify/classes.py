@@ -10,7 +10,7 @@ from typing import Any
 
 import sympy
 
-from .arrays import Array, NotRead, Scalar, Wrong, broadcast, floats, like, state
+from .arrays import LASTS, Array, NotRead, Scalar, Wrong, broadcast, floats, like, state
 from .genuine import is_genuine, member
 from .host import is_super_init
 from .over_rows import Listed
@@ -22,8 +22,9 @@ from .python_objects import (
     FunctionClass,
     Instance,
     Layer,
+    lasting,
 )
-from .scopes import BACKWARD, Scope, check_constant, local_names
+from .scopes import BACKWARD, SETUP, Scope, check_constant, local_names
 from .tables.signatures import Trained
 
 # what torch itself reads from a Function, or from its ctx
@@ -153,13 +154,31 @@ class Classes:
         self.parameters = values
         if made:
             given = {name: values[name] for name in own if name in values}
-            self.reader.call_by_names(made, {made.parameters[0]: instance, **given})
+            self._set_up(made, {made.parameters[0]: instance, **given})
             if not instance.ready:
                 raise Wrong(f"{kind.name}.__init__ does not call super().__init__()")
         instance.made = True
         first, *names = methods["forward"].parameters
         given = {name: values[name] for name in names if name in values}
         return self.reader.call_by_names(methods["forward"], {first: instance, **given})
+
+    def _set_up(self, made, values):
+        """Call __init__ of a layer, after which nobody changes what it has made.
+
+        For all that one call leaves for the next. It stops a list in which forward keeps rstd, and a tensor to which
+        it adds 1: both are right once.
+        """
+        phase, before = self.reader.phase, state().made
+        self.reader.phase, state().made = SETUP, []
+        result = self.reader.call_by_names(made, values)
+        if result is not None:
+            raise Wrong("a TypeError: __init__ returns a value")
+        for memory in state().made:
+            memory.fixed = LASTS
+        self.reader.phase, state().made = phase, before
+        instance = values[made.parameters[0]]
+        for name, value in instance.attributes.items():
+            instance.attributes[name] = lasting(value)
 
     def set_up(self, node: ast.expr, scope: Scope) -> bool:
         """Whether a statement is a call by which torch.nn.Module makes a layer ready, or gives it a parameter."""
@@ -174,12 +193,20 @@ class Classes:
                 return True
         if not is_super_init(node):
             return False
-        layers = [
-            value for value in scope.names.values() if isinstance(value, Instance)
-        ]
-        if len(layers) != 1 or layers[0].made:
+        layers = {
+            name: value
+            for name, value in scope.names.items()
+            if isinstance(value, Instance)
+        }
+        if len(layers) != 1:
             raise NotRead("super() outside of the __init__ of a layer")
-        layers[0].ready = True
+        ((name, layer),) = layers.items()
+        given = [part.id for part in node.func.value.args]
+        if given not in ([], [layer.layer.name, name]):
+            raise NotRead(f"super({', '.join(given)})")
+        if layer.made or layer.ready:
+            raise NotRead("super().__init__() of a layer that is ready")
+        layer.ready = True
         return True
 
     def _register(self, owner, name, value):
@@ -187,6 +214,8 @@ class Classes:
         is_layer = isinstance(owner, Instance) and owner.ready and not owner.made
         if not is_layer or not isinstance(value, Trained | None):
             raise NotRead("register_parameter of other than a parameter or None")
+        if name in owner.attributes:
+            raise NotRead(f"register_parameter of self.{name}, which is there")
         owner.attributes[name] = self._part_of_layer(owner, name, value)
 
     def _part_of_layer(self, owner, name, value):
@@ -197,6 +226,10 @@ class Classes:
             raise NotRead(f"self.{name}, a parameter that is set twice")
         if not isinstance(value, Trained):
             return value
+        if value.tensor is not None:
+            # another name of the same parameter
+            owner.trained[name] = value
+            return value.tensor
         if not owner.ready:
             raise Wrong(f"self.{name} is a parameter before super().__init__()")
         if name not in self.parameters:
@@ -207,6 +240,7 @@ class Classes:
             raise NotRead(
                 f"self.{name}: is made as {value.shape}, and is said to be {got}"
             )
+        owner.trained[name], value.tensor = value, tensor
         return tensor
 
     def write(self, owner: Any, name: str, value: Any) -> None:
@@ -228,6 +262,9 @@ class Classes:
         match owner:
             case Context():
                 return self._of_context(owner, name)
+            case Instance(made=False, trained=trained) if name in trained:
+                # what __init__ makes of a parameter stays what it was
+                return trained[name]
             case Instance(attributes=attributes) if name in attributes:
                 return attributes[name]
             case Instance(layer=layer) if name in layer.methods:

@@ -55,7 +55,7 @@ class Disagreement(Exception):
 def function_of(text: str, name: str) -> Callable:
     """A function or class of a module's text after it is run; without a name its last."""
     names: dict[str, Any] = {"__name__": "program"}
-    exec(compile(text, "program", "exec"), names)
+    exec(compile(text, "program", "exec", dont_inherit=True), names)
     functions = [
         value
         for value in names.values()
@@ -301,7 +301,8 @@ def of_layer(kind: type, named: Mapping[str, Any]) -> Any:
     )
     layer = kind(**{name: named[name] for name in initial})
     for name in set(named).difference(initial, forward):
-        setattr(layer, name, type(getattr(layer, name))(named[name]))
+        # the parameter itself is what it was, whatever names __init__ has given it
+        getattr(layer, name).data = named[name]
     return layer(**{name: named[name] for name in forward})
 
 

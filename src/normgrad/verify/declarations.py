@@ -12,7 +12,7 @@ from .arrays import NotRead, is_number, state
 from .host import CUSTOM, WRAPPERS, is_guard, is_operator
 from .launch import JitKernel
 from .python_objects import GUARD, ONCE, QUIET, STATIC, Function, Unread
-from .scopes import MODULE, check_constant
+from .scopes import MODULE, check_constant, note_imported
 from .source import is_jit
 from .syntax import check_annotation, defaults_of, runs
 
@@ -30,6 +30,13 @@ BASES = (
 # builtins that may stand in a decorator
 PLAIN = set(
     "bool classmethod dict float int len list max min object property range staticmethod tuple".split()
+)
+
+# what annotations name most often, which the libraries have
+ANNOTATED = set(
+    "torch.Tensor torch.dtype torch.device torch.Size torch.Generator torch.nn.Module "
+    "torch.nn.Parameter torch.nn torch.autograd nn.Module nn.Parameter np.ndarray "
+    "numpy.ndarray np.dtype numpy.dtype".split()
 )
 
 
@@ -130,6 +137,7 @@ class Declarations:
         inert = self.reader.phase == MODULE and all(self._is_inert(node, scope))
         if not inert:
             raise reason
+        note_imported()
         scope.names[node.name] = Unread(str(reason), node.lineno)
 
     def _is_inert(self, node, scope):
@@ -212,3 +220,5 @@ def check_names(annotation: ast.expr, scope: Any) -> None:
     for part in ast.walk(annotation):
         if isinstance(part, ast.Name) and not scope.has(part.id):
             raise NotRead(f"{part.id}, an annotation that has no value")
+        if isinstance(part, ast.Attribute) and ast.unparse(part) not in ANNOTATED:
+            note_imported()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import abc
 import ast
 import builtins
+import contextlib
 import dataclasses
 import functools
 import math
+import typing
 
 from .values import NotRead, Wrong
 
@@ -47,7 +49,10 @@ LIBRARIES = {
         void where xor_sum zeros zeros_like
     """.split(),
 }
-LIBRARIES |= {lib.__name__: dir(lib) for lib in (abc, dataclasses, functools, math)}
+LIBRARIES |= {
+    library.__name__: dir(library)
+    for library in (abc, contextlib, dataclasses, functools, math, typing)
+}
 # of Python's own functions those that take a function, and give what may stand in its place
 DECORATORS = ("classmethod", "property", "staticmethod")
 

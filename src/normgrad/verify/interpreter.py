@@ -24,6 +24,7 @@ from ..symbolic.symbols import eps
 from .array_values import Values, check_key
 from .arrays import (
     ARITHMETIC,
+    LASTS,
     Array,
     DType,
     Misfit,
@@ -49,7 +50,7 @@ from .arrays import (
 )
 from .binding import letter
 from .classes import CALLED, Classes
-from .declarations import Declarations
+from .declarations import Declarations, check_names
 from .host import only_speed
 from .introspection import Introspection
 from .launch import Caller, Launched
@@ -64,10 +65,12 @@ from .python_objects import (
     Function,
     FunctionClass,
     Instance,
+    LastingDict,
+    LastingList,
     Module,
     Named,
 )
-from .scopes import FORWARD, Scope, local_names
+from .scopes import FORWARD, MODULE, Scope, local_names
 from .sizes import bits_of, doubled
 from .syntax import Returned, Walker, bound_arguments
 from .tables.numpy import of_dtype
@@ -308,6 +311,12 @@ class Reader(Walker):
             case _:
                 super().read_Assign(node, scope)
 
+    def read_AnnAssign(self, node, scope):
+        """name: annotation = value; of a function's own name Python does not evaluate the annotation."""
+        if self.phase == MODULE:
+            check_names(node.annotation, scope)
+        super().read_AnnAssign(node, scope)
+
     def _unpack(self, targets, value, scope):
         """Give each name its value, and one with a star a list of what is left for it."""
         stars = [k for k, name in enumerate(targets) if isinstance(name, ast.Starred)]
@@ -329,6 +338,8 @@ class Reader(Walker):
     def _write(self, target, value, scope):
         owner = self.evaluate(target.value, scope)
         key = self.evaluate(target.slice, scope)
+        if isinstance(owner, LastingList | LastingDict):
+            raise NotRead(f"a change of {LASTS}")
         if isinstance(owner, list | dict):
             if state().loops:
                 raise NotRead("a write to a list or dict in a loop over rows")
@@ -506,6 +517,8 @@ class Reader(Walker):
                 return partial(number, bits_of(owner), "int")
             case dict() if name in ("items", "keys", "values", "get"):
                 return partial(of_dict, owner, name)
+            case LastingList() if name == "append":
+                raise NotRead(f"a change of {LASTS}")
             case list() if name == "append" and not state().loops:
                 return partial(owner.append)
         return self.values.attribute(owner, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from .genuine import check_member
 from .host import is_passive, may_change
 from .importing import LIBRARIES, check_bound
 from .python_objects import KNOWN, Module, Named, Unread
-from .scopes import FORWARD, MODULE, Globals, local_names
+from .scopes import FORWARD, MODULE, Globals, local_names, note_imported
 from .source import Source, file_of, text_of
 from .tables.libraries import HOST, TABLES
 from .text import module_of
@@ -90,6 +91,7 @@ class Modules:
             top = alias.name.partition(".")[0]
             path = alias.name if alias.asname else top
             module = Module(path) if top in TABLES else Named(path)
+            self._note_path(alias.name)
             scope.names[alias.asname or top] = module
 
     def read_ImportFrom(self, node, scope):
@@ -106,7 +108,16 @@ class Modules:
             if path.partition(".")[0] in TABLES and not node.level:
                 with suppress(NotRead):  # what is not in the tables is a name alone
                     value = self.reader.attribute(Module(path), alias.name)
+            self._note_path(path if path in LIBRARIES else f"{path}.{alias.name}")
             scope.names[alias.asname or alias.name] = value
+
+    def _note_path(self, path):
+        """Note that a part of a library is there which no table has."""
+        try:
+            self.of_path(path)
+        except (NotRead, Wrong):
+            if path not in LIBRARIES and path not in sys.stdlib_module_names:
+                note_imported()
 
     def _of_file(self, path, level):
         """The names of a file of the same package, None where there is none."""

@@ -9,6 +9,7 @@ from typing import Any
 from .arrays import Array, NotRead, floats
 from .syntax import positional
 from .tables.libraries import HOST, MEMBERS
+from .tables.signatures import Trained
 
 
 @dataclass(eq=False)
@@ -127,14 +128,38 @@ class Layer:
     methods: dict[str, Function]
 
 
+class LastingList(list):
+    """A list that the __init__ of a layer has made: it lasts from call to call, so nobody may change it."""
+
+
+class LastingDict(dict):
+    """A dict that the __init__ of a layer has made."""
+
+
+def lasting(value: Any) -> Any:
+    """A value that __init__ has made, whose lists and dicts nobody changes from now on."""
+    if isinstance(value, list):
+        return LastingList(map(lasting, value))
+    if isinstance(value, tuple):
+        return tuple(map(lasting, value))
+    if isinstance(value, dict):
+        return LastingDict({name: lasting(part) for name, part in value.items()})
+    owner = getattr(getattr(value, "func", value), "__self__", None)
+    if isinstance(owner, list | dict):
+        raise NotRead("a method of a list or dict that __init__ made")
+    return value
+
+
 @dataclass(eq=False)
 class Instance:
     """A layer that is made.
 
-    Args:  ready: whether the __init__ of torch.nn.Module was called; made: whether its own has ended
+    Args:  trained: its parameters as they were made; ready: whether the __init__ of torch.nn.Module was called
+           made: whether its own has ended
     """
 
     layer: Layer
     attributes: dict[str, Any] = field(default_factory=dict)
+    trained: dict[str, Trained] = field(default_factory=dict)
     ready: bool = False
     made: bool = False

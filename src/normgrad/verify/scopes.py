@@ -17,8 +17,10 @@ from .source import Source
 from .tables.python import BUILTINS, HOST_BUILTINS
 from .tables.signatures import Quiet
 
-# when a name is bound: while the module is read, in the call, in the backward of an autograd Function
-MODULE, FORWARD, BACKWARD = range(3)
+# when a name is bound: while the module is read, in the __init__ of a layer, in the call, in the backward of an
+# autograd Function
+MODULE, SETUP, FORWARD, BACKWARD = range(4)
+IMPORTED = "the text is imported without an error: what it imports, and what its other lines name, is there"
 PLAIN_TYPES = {"int", "float", "str", "bool", "tuple", "list"}
 
 
@@ -109,7 +111,7 @@ class Scope:
             raise NotRead(f"{name} has no value here, or one from another turn")
         value = self.names[name]
         if self.phase < self.reader.phase:
-            check_constant(name, value, arrays=self.phase == FORWARD)
+            check_constant(name, value, arrays=self.phase != MODULE)
         return value
 
 
@@ -133,6 +135,16 @@ class Globals(Scope):
         if name in self.names or name in self.local:
             return self.reader.constant(name, super().load(name))
         return builtin(name)
+
+
+def note_imported() -> None:
+    """Note that Python imports the text without an error, though it names what is not looked at.
+
+    For an import, an annotation or a function beside the one that is read. It leaves nobody in the belief that
+    `from torch.nn import functionnal as F` was looked up.
+    """
+    if IMPORTED not in state().words and not state().way:
+        state().words.append(IMPORTED)
 
 
 def check_constant(name: str, value: Any, arrays: bool = False) -> None:

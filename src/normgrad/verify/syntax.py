@@ -230,13 +230,45 @@ def runs(node: ast.expr) -> bool:
 
 
 def check_annotation(annotation: ast.expr) -> None:
-    """Refuse an annotation that calls a function.
+    """Refuse an annotation that calls a function, or may end in an error where Python evaluates it.
 
     For a text with annotations. Without it `def f(x: patch()): ...` is proved, where patch puts another function in the
-    place of np.sqrt.
+    place of np.sqrt, and so is `def f(x, k: "Tensor" | None = None): ...`, whose import ends in a TypeError.
     """
     if runs(annotation):
         raise NotRead(f"{ast.unparse(annotation)}, an annotation that calls")
+    if not is_type(annotation):
+        raise NotRead(f"{ast.unparse(annotation)}, an annotation that is no type")
+
+
+def is_type(annotation: ast.expr) -> bool:
+    """Whether an annotation has the form of a type: a name, a text, A[B, C] or A | B."""
+    match annotation:
+        case ast.Name() | ast.Constant(value=str() | None):
+            return True
+        case ast.Attribute(value=ast.Name() | ast.Attribute() as owner):
+            return is_type(owner)
+        case ast.Subscript(
+            value=ast.Name() | ast.Attribute() as generic, slice=arguments
+        ):
+            is_tensor = ast.unparse(generic).rpartition(".")[2] == "Tensor"
+            return is_type(generic) and not is_tensor and _is_argument(arguments)
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            # Python has no | of a text, and none of None and None
+            written = [p.value for p in (left, right) if isinstance(p, ast.Constant)]
+            is_made = written in ([], [None])
+            return is_made and is_type(left) and is_type(right)
+    return False
+
+
+def _is_argument(node):
+    """Whether an expression may stand in the brackets of a type."""
+    match node:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return all(map(_is_argument, parts))
+        case ast.Constant():
+            return True
+    return is_type(node)
 
 
 def positional(arguments: ast.arguments) -> list[str]:

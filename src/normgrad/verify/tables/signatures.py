@@ -44,11 +44,12 @@ class Largest(tuple):
     """The pair that torch.max gives: the values, and their indices."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Trained:
-    """A parameter of a layer, as it is made; shape: of its tensor."""
+    """A parameter of a layer, as it is made; shape: of its tensor; tensor: that the caller says, once it is known."""
 
     shape: tuple
+    tensor: Any = None
 
 
 @dataclass(frozen=True)

@@ -221,7 +221,8 @@ def is_contiguous(a):
 
 
 def parameter(a, requires_grad):
-    """torch.nn.Parameter, whose entries training changes."""
+    """torch.nn.Parameter, whose entries training changes, and with them those of the tensor that it is made of."""
+    a.memory.is_lost = True
     return Trained(a.shape)
 
 
