@@ -8,6 +8,7 @@ import pytest
 from launchers import BASES, DEFINITIONS, NORM, TOLD, imported, launcher, sizes_of
 from tables import FOLDER, claims
 
+from normgrad.mistakes.edits import edited
 from normgrad.verify import N, cross_entropy, norm, verify
 from normgrad.verify.tables.libraries import HOST
 from normgrad.verify.tables.torch import HOST_METHODS
@@ -223,6 +224,20 @@ DISPATCHED = BASES["ROWS"].replace(
 )
 DISPATCHED = DISPATCHED.replace("triton.next_power_of_2(N)", "size_of(N, 2)")
 SAID = {"dispatch": "lambda f: f", "size_of(N, 2)": "triton.next_power_of_2(N)"}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_sums_of_all_programs_in_16_bits_are_said(dtype):
+    zeros = f"torch.zeros((N,), dtype=torch.{dtype}"
+    edits = [
+        ("tl.store(P + tl.program_id(0) * n + cols", "tl.atomic_add(P + cols"),
+        ("torch.empty((P, N), dtype=torch.float32", zeros),
+        ("partial.sum(0)", "partial"),
+    ]
+    text = edited(BASES["FUNCTION"], edits, "FUNCTION")
+    claim, *_ = str(verify(text, norm(), name="RMSNorm")).splitlines()
+    assert claim.startswith(PROVED)
+    assert (f"with sums in {dtype}" in claim) == (dtype != "float32")
 
 
 def test_what_an_expression_is_said_to_be_stands_in_the_claim():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from sympy import (
     Abs,
@@ -46,6 +46,16 @@ OVERFLOWS = (
 def overflowing(lines: Iterable[int]) -> str:
     """What the claim says of the lines with such an exponential."""
     return f"{OVERFLOWS} ({', '.join(f'line {line}' for line in lines)})"
+
+
+VANISHES = "with exp that float32 may have as 0 for all of a row, or as infinite"
+# exp of a number that is farther from 0 than this is 0, or infinite, in float32
+FAR = 88
+
+
+def vanishing(lines: Iterable[int]) -> str:
+    """What the claim says of the lines with exponentials of which a whole row may be 0."""
+    return f"{VANISHES} ({', '.join(f'line {line}' for line in lines)})"
 
 
 # tensors beside which an entry of x stays small
@@ -126,6 +136,28 @@ def _is_unbounded(e):
     return growth > 0 if has_maximum else bool(growth != 0 or has_tensor)
 
 
+def _is_far(e, raised):
+    """Whether an exponent may be far from 0 for all entries of a row, though a maximum is subtracted.
+
+    For exp(x - max(x) - 200), exp(x - 2 max(x)), and exp(x - m) where lanes past the end hold 0 and m is the largest of
+    them, too: a row of numbers below -200 has 0 / 0 then.
+
+    Args:  raised: the names of what may be larger than the largest of its row
+    """
+    terms = dict(term.as_coeff_Mul()[::-1] for term in Add.make_args(expand(e)))
+    bases = {str(part.base) for part in e.atoms(Indexed)}
+    if not any(base.startswith("largest_") for base in bases):
+        return False
+    growth = sum(
+        factor
+        for entry, factor in terms.items()
+        if isinstance(entry, Indexed) and str(entry.base) in ("x", "largest_x")
+    )
+    constant = terms.get(S.One, S.Zero)
+    is_lower = "largest_x" in bases and growth < 0
+    return bool(is_lower or abs(constant) > FAR or bases & raised)
+
+
 def _is_mean(term):
     """Whether a term is a sum of a row's entries, times a number."""
     sums = [factor for factor in Mul.make_args(term) if factor.has(Indexed)]
@@ -173,16 +205,27 @@ def _added_up(e):
 
 
 class Exponentials:
-    """The exponentials that may overflow, of one program; lines: {exponent without indices: where it is taken}."""
+    """The exponentials that may overflow, of one program.
+
+    Args:  lines: {exponent without indices: where it is taken}; far: the lines of those that may be 0 for a whole row
+    """
 
     def __init__(self):
         self.lines: dict[Expr, int] = {}
+        self.far: dict[int, None] = {}
 
-    def taken(self, e: Expr, line: int) -> None:
-        """Keeps an elementary function's value, where it is an exponential that may overflow."""
+    def taken(self, e: Expr, line: int, raised: Set[str] = frozenset()) -> None:
+        """Keeps an elementary function's value, where it is an exponential that may overflow, or vanish for a row.
+
+        Args:  raised: the names of what may be larger than the largest of its row
+        """
         exponent = _exponent(e)
-        if exponent is not None and _is_unbounded(exponent):
+        if exponent is None:
+            return
+        if _is_unbounded(exponent):
             self.lines.setdefault(_without_indices(exponent), line)
+        elif _is_far(exponent, raised):
+            self.far[line] = None
 
     def of_logarithm(self, e: Expr) -> list[int]:
         """The lines of the exponentials of which a logarithm is infinite, where its value is not."""

@@ -9,7 +9,7 @@ from sympy import Expr, Sum, expand
 
 from ..symbolic.notation import tensor
 from ..symbolic.symbols import M, N, j
-from .arrays import Array, by_rows, note_stride, state, use_rounded
+from .arrays import HALVES, Array, by_rows, note_stride, state, use_rounded
 from .binding import COLUMN_TILES, PROGRAMS, ROW_TILES, Zeros, letter
 from .operands import Operands, is_lock, letters_of, of_rows
 from .places import CEILING, FLOOR, LEAST
@@ -59,6 +59,10 @@ class Effects:
                     raise Wrong(
                         f"{key} is added to, and holds nothing before the kernel runs"
                     )
+                dtype = operands.tensors[key].memory.dtype
+                if dtype in HALVES:
+                    # an atomic addition rounds at each program
+                    state().narrow.append((f"sums in {dtype}", state().line))
             else:
                 state().words.append(words)
         note_stride(*[operands.values[key] for key in operands.kinds])

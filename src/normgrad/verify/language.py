@@ -189,7 +189,8 @@ class Language:
             maxima = self.tiles.sums.maxima
             maxima.check_function(name, value)
             result = apply(row.f, value)
-            maxima.exponentials.taken(result.inside, self.tiles.memory.line)
+            line = self.tiles.memory.line
+            maxima.exponentials.taken(result.inside, line, maxima.raised())
             rounded = self.tiles.sums.rounded_by(result, dtype, value)
             return replace(result, dtype=dtype, rounded=rounded)
         if name not in READ:

@@ -46,6 +46,8 @@ from .values import (
 from .verdict import REFUTED, WRONG, Verdict
 
 SIZES = {i: M, j: N}
+# the lowest number of float16: what lanes past the end hold below it is no row's
+LOWEST = -65504
 NUMBERS = count()
 STARTS = "what is -inf before the first turn"
 ANY_NUMBER = (
@@ -144,12 +146,27 @@ class Maxima:
         self.tiles: dict[IndexedBase, Number] = {}
         self.running: dict[IndexedBase, tuple] = {}
         self.unbounded: set[Symbol] = set()
+        # the names of what a loop leaves that is not known to be the largest of its row
+        self.loose: set[str] = set()
         self.exponentials = Exponentials()
         self.overflowing: dict[int, None] = {}
 
     def is_one(self, e: Expr) -> bool:
         """Whether an expression is the largest of something, and nothing else."""
         return isinstance(e, Indexed) and e.base in set(map(name_of, self.heads))
+
+    def raised(self) -> set[str]:
+        """The names of what may be far from the largest of its row.
+
+        For lanes past the end that hold 0, which is larger than all of some rows, and for what a loop leaves that
+        begins at 0 or forgets the tiles before. It leaves out -1e9 in lanes past the end.
+        """
+        higher = {
+            str(name_of(head))
+            for head, maximum in self.heads.items()
+            if maximum.past.is_finite and maximum.past > LOWEST
+        }
+        return higher | self.loose
 
     def _moving(self, *parts):
         """{tensor: the turn} of what is another number at each turn."""
@@ -302,6 +319,8 @@ class Maxima:
             if self.sums.full("C", columns.cover) and columns.loop == turn:
                 maximum = self._of(tile, columns)
         base = self._base(maximum)
+        if maximum.e is None:
+            self.loose.add(str(base))
         if maximum.e is None and self.places.active:
             self.moving[base] = self.places.active[-1]
         return self._number(base, end)

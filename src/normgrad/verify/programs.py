@@ -52,7 +52,7 @@ from .definitions import (
     rows,
 )
 from .difference import field_terms
-from .digits import ROUNDED, cancelling
+from .digits import ROUNDED, cancelling, vanishing
 from .functions import (
     Input,
     Trace,
@@ -1107,6 +1107,8 @@ def digits_of(state: State) -> tuple[str, ...]:
     words = dict.fromkeys(state.numbers)
     if state.cancelling:
         words[cancelling(state.cancelling)] = None
+    if state.exponentials.far:
+        words[vanishing(state.exponentials.far)] = None
     sums = {line for kind, line in state.narrow if not kind.startswith(ROUNDED)}
     for kind, line in state.narrow:
         if line not in sums or not kind.startswith(ROUNDED):

@@ -189,6 +189,9 @@ class Source:
                     ast.Name(id=bound, ctx=ast.Store() | ast.Del()) | ast.arg(arg=bound)
                 ):
                     pass
+                case ast.alias(name=path, asname=bound):
+                    # an import in the body of a function, too
+                    bound = bound or path.partition(".")[0]
                 case ast.AST(name=bound) | ast.MatchMapping(rest=bound):
                     pass
                 case _:

@@ -11,7 +11,7 @@ from ..symbolic.signs import is_positive
 from ..symbolic.symbols import M, N
 from .binding import PIDS, Launch
 from .definitions import ONEHOT
-from .digits import ROUNDED, cancelling, overflowing
+from .digits import ROUNDED, cancelling, overflowing, vanishing
 from .memory import Memory
 from .places import Places
 from .sums import Sums
@@ -203,6 +203,8 @@ class Tiles:
             words.append(cancelling(self.sums.cancelling))
         if self.sums.maxima.overflowing:
             words.append(overflowing(self.sums.maxima.overflowing))
+        if self.sums.maxima.exponentials.far:
+            words.append(vanishing(self.sums.maxima.exponentials.far))
         return words
 
     def attribute(self, value, name):

@@ -222,7 +222,7 @@ def is_contiguous(a):
 
 def parameter(a, requires_grad):
     """torch.nn.Parameter, whose entries training changes, and with them those of the tensor that it is made of."""
-    a.memory.is_lost = True
+    a.memory.is_lost = not a.memory.argument
     return Trained(a.shape)
 
 
