@@ -11,7 +11,7 @@ import linecache
 import re
 
 import sympy
-from workbench import WRITTEN_ALIKE, trouble
+from workbench import DELTA, WRITTEN_ALIKE, trouble
 
 from normgrad.prove.claim import CannotJudge
 from normgrad.prove.hints import ANSWER
@@ -82,6 +82,7 @@ def check(number: int, text: str, level: int) -> str:
     name = f"<the cell {number}>"
     printed, scope = io.StringIO(), pages[0].scope(number)
     try:
+        _check_choices(ast.parse(text, name))
         with contextlib.redirect_stdout(printed):
             value = _run(text, scope, name)
             if isinstance(value, Verdict) and value.hints:
@@ -93,6 +94,15 @@ def check(number: int, text: str, level: int) -> str:
     if printed.getvalue():
         answer["words"].insert(0, printed.getvalue().rstrip())
     return json.dumps({"more": False} | answer)
+
+
+def _check_choices(tree):
+    """Refuses `1 - 1/N if k == j else -1/N`, of which Python takes the second way: two indices are no number yet."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.IfExp(test=ast.Compare(ast.Name(), [ast.Eq()], [ast.Name()])):
+                words = f"Python decides {ast.unparse(node.test)} once, as False"
+                raise CannotJudge(f"{words}: {DELTA}")
 
 
 def _shown_alike(error, text, scope):
@@ -177,6 +187,10 @@ READING = {
     r"depends on BLOCK": "a sum over a block adds the lanes past the end, too, and BLOCK is not N: what a masked "
     "load puts there is 0, and what is made of it need not be",
     r"has no value here": "what a loop adds up is written +=",
+    r"do not fit together": "a sum or a mean over the columns keeps its axis with keepdims=True, in torch keepdim=True",
+    r"BitXor": "a power is written **",
+    r"language\.mean|attribute mean": MEANS["tl"],
+    r"attribute sum|name sum": "the sum of a row is tl.sum(x, axis=0)",
 }
 PROVED = "proved"
 # a literal of a function below this is its eps

@@ -207,6 +207,9 @@ class _Shown(ast.NodeTransformer):
 
 
 A_SUM = "Sum(x[r], (r, 1, N))"
+DELTA = (
+    "what is 1 where two indices are equal, and 0 elsewhere, is KroneckerDelta(k, j)"
+)
 # {what Python says of a habit that SymPy's expressions do not have: what helps}
 HABITS = {
     r"for \^": "a power is written **, as in x[j]**2; ^ is another operation",
@@ -216,6 +219,9 @@ HABITS = {
     f"between them, and a mean is {A_SUM} / N",
     r"(?<!Base)(?<!Name)' object is not callable": "two factors have * between them",
     r"object is not subscriptable": "it is a single quantity here, and has no index",
+    r"has no attribute '(sum|mean)'": f"the sum over an index is {A_SUM}",
+    r"type '\w+' is not subscriptable": "a function has round brackets, as KroneckerDelta(k, j)",
+    r"'bool' and|and 'bool'": DELTA,
     r"invalid syntax": "is a * missing between two factors, or a bracket?",
     r"invalid decimal literal": "two factors have * between them, as in 2 * x[j]",
     r"name '\w+' is not defined": "it is none of this page's names so far",

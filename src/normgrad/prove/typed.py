@@ -74,7 +74,8 @@ def questions(frame: types.FrameType, values: tuple, local) -> list[Asked]:
             _asked(node, _Bare(frame, tree, text, call, local)) for node in call.args
         ]
     except Exception:  # as above: then only the values are compared
-        return [Asked(value, value) for value in values]
+        plain = map(sympify, values)
+        return [Asked(value, value) for value in plain]
 
 
 def _asked(node, reader):

@@ -73,10 +73,11 @@ class Explicit:
     def entry(self, e: Expr, indices: dict[Symbol, int]) -> Expr:
         """The value of e at the given indices."""
         look()
-        if e in self.sizes:
-            return Integer(self.sizes[e])
+        # a sum's letter before a free one of the same name
         if e in indices:
             return Integer(indices[e])
+        if e in self.sizes:
+            return Integer(self.sizes[e])
         if isinstance(e, Sum):
             return Add(*self._entries(e.function, indices, e.limits))
         if isinstance(e, Largest):
