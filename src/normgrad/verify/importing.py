@@ -72,6 +72,30 @@ def check_bound(tree: ast.Module, is_plain: bool = False) -> None:
     importing.visit(tree)
 
 
+def only_imports(node: ast.Try, library: str = "") -> bool:
+    """Whether a `try` imports, keeps in flags that it has, and does something else only where an import fails.
+
+    For `try: import triton` with `HAS_TRITON = True` in it. It stops a `try` that calls.
+
+    Args:  library: that all imports are of; "" for any
+    """
+    imports = []
+    for line in node.body:
+        match line:
+            case ast.Import(names=names):
+                imports += [part.name for part in names]
+            case ast.ImportFrom(module=str(path), level=0):
+                imports.append(path)
+            case ast.ImportFrom():
+                imports.append("")
+            case ast.Assign([ast.Name()], ast.Constant()):
+                pass
+            case _:
+                return False
+    tops = {path.partition(".")[0] for path in imports}
+    return bool(imports) and (not library or tops == {library})
+
+
 def _doubtful(tree):
     """The expressions that may not run, or whose error may be passed over.
 

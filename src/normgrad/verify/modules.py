@@ -11,7 +11,7 @@ from typing import Any
 from .arrays import NotRead, Wrong, state
 from .genuine import check_member
 from .host import is_passive, may_change
-from .importing import LIBRARIES, check_bound
+from .importing import LIBRARIES, check_bound, only_imports
 from .python_objects import KNOWN, Module, Named, Unread
 from .scopes import FORWARD, MODULE, Globals, local_names, note_imported
 from .source import Source, file_of, text_of
@@ -138,7 +138,8 @@ class Modules:
     def read_Try(self, node, scope):
         """Imports of a module, which are taken to succeed; of another `try` nothing is known."""
         imports = [isinstance(line, ast.Import | ast.ImportFrom) for line in node.body]
-        if not (state().way and self.reader.phase == MODULE and all(imports)):
+        is_read = all(imports) or only_imports(node)
+        if not (state().way and self.reader.phase == MODULE and is_read):
             raise NotRead("the statement try")
         self.reader.execute([*node.body, *node.orelse, *node.finalbody], scope)
         for handler in node.handlers:

@@ -9,7 +9,7 @@ import tokenize
 from pathlib import Path
 from types import FunctionType
 
-from .importing import check_bound
+from .importing import check_bound, only_imports
 from .python_source import definition
 from .text import module_of, shortened
 from .values import NotRead
@@ -130,6 +130,11 @@ class Source:
                 | ast.AnnAssign(target=ast.Name(id=name))
             ):
                 self._bind(name, node.value)
+                return
+            case ast.Try() if only_imports(node, "triton"):
+                # without Triton no kernel runs, whatever the handlers bind
+                for part in (*node.body, *node.orelse, *node.finalbody):
+                    self._read(part)
                 return
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 self._bind(name)
