@@ -365,3 +365,10 @@ slope = define("slope", j, diff(v, x[j]) + v)
 @pytest.mark.parametrize("source", table("true"))
 def test_what_sympy_does_with_names(source, space):
     assert run(source, dict(space))
+
+
+def test_the_entries_of_a_matrix_are_named_where_not_all_are_in_a_claim(space):
+    row, column = "Sum(X[i, r], (r, 1, N))", "Sum(X[p, k], (p, 1, M))"
+    some = eval(f"prove({row} + {column}, 0, hints=2)", space).words[1]
+    assert "X[1, 2] = " in some and "X[2, 1] = " in some and "X[2, 2]" not in some
+    assert "X = (" in eval(f"prove({row}, 0, hints=2)", space).words[1]

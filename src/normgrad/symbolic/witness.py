@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, count, product
+from math import prod
 
 import sympy
 from sympy import (
@@ -192,14 +193,24 @@ class Counterexample:
     stand_ins: tuple[str, ...] = ()
 
     def point(self) -> str:
-        """The point in words: sizes, indices and inputs, the entries of a tensor behind one another."""
-        rows = {}
+        """The point in words: sizes, indices and inputs, the entries of a tensor behind one another.
+
+        Of a tensor of which not all entries are in the claim, each is named.
+        """
+        rows, places = {}, {}
         for symbol, value in self.values.items():
-            rows.setdefault(str(symbol).partition("[")[0], []).append(str(value))
-        inputs = {
-            name: f"({', '.join(row)})" if len(row) > 1 else row[0]
-            for name, row in rows.items()
-        }
+            name, _, place = str(symbol).partition("[")
+            rows.setdefault(name, {})[str(symbol)] = str(value)
+            places.setdefault(name, []).append(place.rstrip("]").split(", "))
+        inputs = {}
+        for name, row in rows.items():
+            axes = zip(*places[name], strict=True)
+            is_whole = len(row) == prod(len(set(axis)) for axis in axes)
+            if len(row) == 1 or is_whole:
+                shown = ", ".join(row.values())
+                inputs[name] = f"({shown})" if len(row) > 1 else shown
+            else:
+                inputs |= row
         return self._in_words(inputs)
 
     def _in_words(self, values):

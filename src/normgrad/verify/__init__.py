@@ -52,7 +52,8 @@ and 8 hold, and:
    T("1/rstd", "i"). Of what a module holds besides functions, numbers are as they are now.
 10. The statements and expressions of `interpreter`, the rows of `tables`, and the arrays of `arrays`, in which no
    size is ever put in. What is not known there is refused: a keyword, a branch on a size, a loop over some rows. What
-   a loop writes, it reads at the same turn alone.
+   a loop writes, it reads at the same turn alone. What the `__init__` of a layer makes lasts from call to call: forward
+   looks into it, and does not change it.
 11. Where values are compared, the two sides differ; what is divided by is not 0: the first line of the verdict says
    both. Such a condition leaves out single points: one that leaves out more, as Max(x, 0) not 0 does, is refused.
 
