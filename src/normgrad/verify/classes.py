@@ -25,7 +25,7 @@ from .python_objects import (
     lasting,
 )
 from .scopes import BACKWARD, SETUP, Scope, check_constant, local_names
-from .tables.signatures import Trained
+from .tables.signatures import TrainedParameter
 
 # what torch itself reads from a Function, or from its ctx
 OF_TORCH = set(
@@ -212,7 +212,7 @@ class Classes:
     def _register(self, owner, name, value):
         """self.register_parameter(name, value), which takes a parameter or None."""
         is_layer = isinstance(owner, Instance) and owner.ready and not owner.made
-        if not is_layer or not isinstance(value, Trained | None):
+        if not is_layer or not isinstance(value, TrainedParameter | None):
             raise NotRead("register_parameter of other than a parameter or None")
         if name in owner.attributes:
             raise NotRead(f"register_parameter of self.{name}, which is there")
@@ -224,7 +224,7 @@ class Classes:
             raise NotRead(f"self.{name}, which is a method or torch's own")
         if isinstance(owner.attributes.get(name), Array):
             raise NotRead(f"self.{name}, a parameter that is set twice")
-        if not isinstance(value, Trained):
+        if not isinstance(value, TrainedParameter):
             return value
         if value.tensor is not None:
             # another name of the same parameter

@@ -9,7 +9,7 @@ from typing import Any
 from .arrays import Array, NotRead, floats
 from .syntax import positional
 from .tables.libraries import HOST, MEMBERS
-from .tables.signatures import Trained
+from .tables.signatures import TrainedParameter
 
 
 @dataclass(eq=False)
@@ -160,6 +160,6 @@ class Instance:
 
     layer: Layer
     attributes: dict[str, Any] = field(default_factory=dict)
-    trained: dict[str, Trained] = field(default_factory=dict)
+    trained: dict[str, TrainedParameter] = field(default_factory=dict)
     ready: bool = False
     made: bool = False

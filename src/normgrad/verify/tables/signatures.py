@@ -45,7 +45,7 @@ class Largest(tuple):
 
 
 @dataclass(eq=False)
-class Trained:
+class TrainedParameter:
     """A parameter of a layer, as it is made; shape: of its tensor; tensor: that the caller says, once it is known."""
 
     shape: tuple

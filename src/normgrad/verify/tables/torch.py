@@ -83,7 +83,7 @@ from .signatures import (
     Indices,
     Integers,
     Largest,
-    Trained,
+    TrainedParameter,
     each,
     table,
     wrong,
@@ -223,7 +223,7 @@ def is_contiguous(a):
 def parameter(a, requires_grad):
     """torch.nn.Parameter, whose entries training changes, and with them those of the tensor that it is made of."""
     a.memory.is_lost = not a.memory.argument
-    return Trained(a.shape)
+    return TrainedParameter(a.shape)
 
 
 def properties(device):
@@ -475,11 +475,11 @@ TORCH = table(
         "linalg.norm(a: floats, /, ord=None, dim=None, keepdim: bool = False)": length,
         "linalg.vector_norm(a: floats, /, ord=2, dim=None, keepdim: bool = False)": vector_norm,
         "einsum(text, *arrays)": einsum,
-        "nn.functional.layer_norm(input: floats, normalized_shape: list, "
+        "layer_norm nn.functional.layer_norm(input: floats, normalized_shape: list, "
         "weight=None, bias=None)": partial(normalized, True),
-        "nn.functional.layer_norm(input: floats, normalized_shape: list, "
+        "layer_norm nn.functional.layer_norm(input: floats, normalized_shape: list, "
         "weight=None, bias=None, eps: number = None)": partial(normalized, True),
-        "nn.functional.rms_norm(input: floats, normalized_shape: list, "
+        "rms_norm nn.functional.rms_norm(input: floats, normalized_shape: list, "
         "weight=None, eps: number = None)": lambda a, sizes, weight, eps: normalized(
             False, a, sizes, weight, None, eps
         ),
