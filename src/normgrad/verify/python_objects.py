@@ -38,7 +38,7 @@ KNOWN: dict[str, Any] = {
     "torch.cuda.device": GUARD,
     "torch.cuda._DeviceGuard": GUARD,
     "torch.nn.Module": LAYER,
-    "torch.nn.Parameter": HOST["torch.nn.Parameter"],
+    **{path: HOST[path] for path in HOST if path.startswith("torch.nn.")},
     "torch.Tensor": TENSOR,
 }
 

@@ -226,6 +226,13 @@ def parameter(a, requires_grad):
     return TrainedParameter(a.shape)
 
 
+def initial(tensor, *numbers):
+    """A function of torch.nn.init: what a parameter begins as says nothing of what it is when it is used."""
+    if not isinstance(tensor, TrainedParameter):
+        raise NotRead("a function of torch.nn.init of other than a parameter")
+    return tensor
+
+
 def properties(device):
     """torch.cuda.get_device_properties: the number of multiprocessors is any."""
     name = "multi_processor_count"
@@ -450,6 +457,8 @@ SHARED: dict[str, Callable] = {
     **each(CORRECTED, spread, SPREADS),
     f"var std{OVERCORRECTED}": TOO_MUCH,
     "clamp clip(input: floats, min: numeric = None, max: numeric = None)": clipped,
+    "clamp_min(input: floats, min: numeric)": lambda a, least: clipped(a, least, None),
+    "clamp_max(input: floats, max: numeric)": lambda a, most: clipped(a, None, most),
     "addcmul(input, tensor1, tensor2, *, value: number = 1)": addcmul,
     "norm(a: floats, /, p=None, dim=None, keepdim: bool = False)": length,
     "matmul(a, b, /)": matmul,
@@ -538,6 +547,10 @@ HOST = table(
     "torch",
     {
         "nn.Parameter(data: floats, requires_grad: bool = True)": parameter,
+        "nn.init.ones_ nn.init.zeros_(tensor)": initial,
+        "nn.init.constant_(tensor, val)": initial,
+        "nn.init.normal_(tensor, mean=0.0, std=1.0)": initial,
+        "nn.init.uniform_(tensor, a=0.0, b=1.0)": initial,
         "cuda.get_device_properties(device: gpu = None)": properties,
         "cuda.current_device()": Device,
         "device(type, index=None, /)": on_device,
