@@ -19,9 +19,9 @@ STAND_IN = """#!/bin/sh
 echo "${0##*/} $*" >> "$NOTED"
 [ "${0##*/} $1" = "make book" ] || exit 0
 mkdir -p .venv/bin _build/html/_sources/book
-ln -sf "$PYTHON" .venv/bin/python
+printf '#!/bin/sh\\nexec "$PYTHON" "$@"\\n' > .venv/bin/python
 printf '#!/bin/sh\\nexec "$PYTHON" -m ghp_import "$@"\\n' > .venv/bin/ghp-import
-chmod +x .venv/bin/ghp-import
+chmod +x .venv/bin/python .venv/bin/ghp-import
 echo "$GITHUB_REPOSITORY" > _build/html/index.html
 echo {} > _build/html/_sources/book/one_row.ipynb
 """
