@@ -286,6 +286,8 @@ x.reshape(len(x), -1); x.sum(1).sum(); math.sqrt(w @ w) * x; torch.add(x, w); to
 x.clone().sub_(w); torch.nn.functional.layer_norm(x, w.shape, w, w, 0.1)
 torch.nn.functional.layer_norm(x, x.shape[1:])
 torch.nn.functional.rms_norm(x, (x.shape[1],), eps=0.1)
+torch.layer_norm(x, (x.shape[1],), w); torch.rms_norm(x, (x.shape[1],), eps=0.1)
+torch.clamp_min(x, 0.1); torch.clamp_max(x, 0.2); x.clamp_min(-0.1); x.clamp_max(max=0.1)
 torch.nn.functional.normalize(x, dim=-1); torch.nn.functional.normalize(x, 2, 0, 0.5)
 torch.nn.functional.normalize(x); torch.nn.functional.silu(x)
 w.expand(x.shape); torch.linalg.vector_norm(x, dim=1, keepdim=True); x.mean(1, True)
