@@ -21,6 +21,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date
+from functools import cache
 from pathlib import Path
 
 from normgrad.symbolic import Defs, tensor, total
@@ -96,6 +97,7 @@ def fetched(folder: Path, package: str) -> Path:
     return next(folder.glob(pattern))
 
 
+@cache
 def text_of(archive: Path, file: str) -> str:
     """A file of a wheel or of a source archive, whose files lie in a folder of its name."""
     if archive.suffix == ".whl":

@@ -637,10 +637,10 @@ def _difference(left, right, defs, points) -> Iterator[Mistake]:
             )
             yield Mistake(where, f"it is ${page_latex(mended)}$", right - term + mended)
     factors = Mul.make_args(difference)
-    entries_ = [factor for factor in factors if free_letters(factor)]
-    is_of_entries = free_letters(left) and all(isinstance(e, Indexed) for e in entries_)
+    indexed = [factor for factor in factors if free_letters(factor)]
+    is_of_entries = free_letters(left) and all(isinstance(e, Indexed) for e in indexed)
     if difference != side and is_of_entries:
-        shown = f"${page_latex(Mul(*entries_))}$ times " if entries_ else ""
+        shown = f"${page_latex(Mul(*indexed))}$ times " if indexed else ""
         where = f"what is missing, or too much, is {shown}one number for all entries"
         yield Mistake(where, "", right + difference)
 

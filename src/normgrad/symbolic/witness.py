@@ -197,17 +197,14 @@ class Counterexample:
 
         Of a tensor of which not all entries are in the claim, each is named.
         """
-        rows, places = {}, {}
+        tensors, inputs = {}, {}
         for symbol, value in self.values.items():
-            name, _, place = str(symbol).partition("[")
-            rows.setdefault(name, {})[str(symbol)] = str(value)
-            places.setdefault(name, []).append(place.rstrip("]").split(", "))
-        inputs = {}
-        for name, row in rows.items():
-            axes = zip(*places[name], strict=True)
-            is_whole = len(row) == prod(len(set(axis)) for axis in axes)
-            if len(row) == 1 or is_whole:
-                shown = ", ".join(row.values())
+            tensors.setdefault(str(symbol).partition("[")[0], {})[symbol] = value
+        for name, row in tensors.items():
+            places = [str(symbol).partition("[")[2].split(", ") for symbol in row]
+            axes = zip(*places, strict=True)
+            shown = ", ".join(map(str, row.values()))
+            if len(row) == prod(len(set(axis)) for axis in axes):
                 inputs[name] = f"({shown})" if len(row) > 1 else shown
             else:
                 inputs |= row

@@ -10,7 +10,6 @@ from sympy import S, evaluate, nan
 
 from ..symbolic.patience import OutOfPatience, limited
 from ..symbolic.symbols import M, N, eps, i, j
-from .arrays import BEFORE
 from .binding import (
     Launch,
     outputs_of,
@@ -25,7 +24,7 @@ from .maxima import Maximum, of_maxima
 from .places import CEILING, FLOOR, LEAST
 from .source import Source, source_of
 from .text import check_seconds, check_type
-from .values import UNCOMPILED, Flag, NotRead, Unknown
+from .values import BEFORE, UNCOMPILED, Flag, NotRead, Unknown
 from .verdict import (
     FILLED,
     IF_ZERO,

@@ -41,14 +41,13 @@ from .maxima import Maximum, head_of
 from .over_rows import Turn, summed
 from .places import FLOOR
 from .sizes import LEADING, Way, bit_and, bit_length, floor, in_rows, power_of_2
-from .values import Misfit, NotRead, Wrong, check_bits
+from .values import BEFORE, Misfit, NotRead, Wrong, check_bits
 from .values import power as power_of_numbers
 
 # AXES[0] is the letter of the last axis
 AXES = index("a1", "a2", "a3", "a4")
 ONE = Integer(1)
 PROGRAM, PROGRAMS = PIDS[0], PROGRAM_COUNTS[0]
-BEFORE = "is 0 before the kernel runs"
 LASTS = "what __init__ made, which lasts from call to call"
 
 

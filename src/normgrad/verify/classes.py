@@ -154,7 +154,7 @@ class Classes:
         self.parameters = values
         if made:
             given = {name: values[name] for name in own if name in values}
-            self._set_up(made, {made.parameters[0]: instance, **given})
+            self._initialize(made, {made.parameters[0]: instance, **given})
             if not instance.ready:
                 raise Wrong(f"{kind.name}.__init__ does not call super().__init__()")
         instance.made = True
@@ -162,7 +162,7 @@ class Classes:
         given = {name: values[name] for name in names if name in values}
         return self.reader.call_by_names(methods["forward"], {first: instance, **given})
 
-    def _set_up(self, made, values):
+    def _initialize(self, made, values):
         """Call __init__ of a layer, after which nobody changes what it has made.
 
         For all that one call leaves for the next. It stops a list in which forward keeps rstd, and a tensor to which
@@ -222,14 +222,11 @@ class Classes:
         """An attribute that __init__ sets; a parameter is the tensor that the caller says."""
         if _is_of_module(name) or name in owner.layer.methods:
             raise NotRead(f"self.{name}, which is a method or torch's own")
-        if isinstance(owner.attributes.get(name), Array):
+        if isinstance(owner.attributes.get(name), Array | TrainedParameter):
             raise NotRead(f"self.{name}, a parameter that is set twice")
-        if not isinstance(value, TrainedParameter):
+        # of a parameter that has its tensor, it is another name
+        if not isinstance(value, TrainedParameter) or value.tensor is not None:
             return value
-        if value.tensor is not None:
-            # another name of the same parameter
-            owner.trained[name] = value
-            return value.tensor
         if not owner.ready:
             raise Wrong(f"self.{name} is a parameter before super().__init__()")
         if name not in self.parameters:
@@ -240,8 +237,8 @@ class Classes:
             raise NotRead(
                 f"self.{name}: is made as {value.shape}, and is said to be {got}"
             )
-        owner.trained[name], value.tensor = value, tensor
-        return tensor
+        value.tensor = tensor
+        return value
 
     def write(self, owner: Any, name: str, value: Any) -> None:
         """Give a layer that is made, or ctx, an attribute."""
@@ -262,11 +259,11 @@ class Classes:
         match owner:
             case Context():
                 return self._of_context(owner, name)
-            case Instance(made=False, trained=trained) if name in trained:
+            case Instance(attributes=attributes, made=made) if name in attributes:
+                value = attributes[name]
                 # what __init__ makes of a parameter stays what it was
-                return trained[name]
-            case Instance(attributes=attributes) if name in attributes:
-                return attributes[name]
+                is_tensor = made and isinstance(value, TrainedParameter)
+                return value.tensor if is_tensor else value
             case Instance(layer=layer) if name in layer.methods:
                 return partial(self._of_layer, layer.methods[name], owner)
             case Instance(layer=layer) if self._is_unset(name):

@@ -22,12 +22,13 @@ from ..dtypes import NAMES, unit_roundoff
 from ..symbolic.definitions import Defs
 from ..symbolic.symbols import M, i, j
 from ..tolerance import LARGEST, SAFETY
-from .arrays import BEFORE, State
+from .arrays import State
 from .binding import AXIS_OF, FLOAT, LIMIT, PROGRAM, PROGRAM_COUNT, PROGRAMS, Filled, T
 from .functions import Input
 from .interpreter import flat
 from .memory import entry_of
 from .point import Point
+from .values import BEFORE
 from .verdict import Verdict
 
 # M and N: unequal, each of them the smaller one, and 1; rows of one entry alone would hide what centring makes 0.

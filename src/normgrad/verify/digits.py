@@ -32,10 +32,14 @@ ON_LEVEL = {"x": LEVEL, "mean": LEVEL, "residual_out": LEVEL, "residual": S.Zero
 ON_LEVEL["rstd"] = Symbol("rstd", positive=True)
 
 
+def _in_lines(words, lines):
+    where = ", ".join(f"line {line}" for line in dict.fromkeys(lines))
+    return f"{words} ({where})"
+
+
 def cancelling(lines: Iterable[int]) -> str:
     """What the claim says of the lines with such a variance."""
-    where = ", ".join(f"line {line}" for line in dict.fromkeys(lines))
-    return f"with a variance as a difference of nearly equal numbers ({where})"
+    return _in_lines("with a variance as a difference of nearly equal numbers", lines)
 
 
 OVERFLOWS = (
@@ -45,7 +49,7 @@ OVERFLOWS = (
 
 def overflowing(lines: Iterable[int]) -> str:
     """What the claim says of the lines with such an exponential."""
-    return f"{OVERFLOWS} ({', '.join(f'line {line}' for line in lines)})"
+    return _in_lines(OVERFLOWS, lines)
 
 
 VANISHES = "with exp that float32 may have as 0 for all of a row, or as infinite"
@@ -55,7 +59,7 @@ FAR = 88
 
 def vanishing(lines: Iterable[int]) -> str:
     """What the claim says of the lines with exponentials of which a whole row may be 0."""
-    return f"{VANISHES} ({', '.join(f'line {line}' for line in lines)})"
+    return _in_lines(VANISHES, lines)
 
 
 # tensors beside which an entry of x stays small

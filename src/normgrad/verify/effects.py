@@ -14,9 +14,9 @@ from .binding import COLUMN_TILES, PROGRAMS, ROW_TILES, Zeros, letter
 from .operands import Operands, is_lock, letters_of, of_rows
 from .places import CEILING, FLOOR, LEAST
 from .sizes import depends
-from .values import NotRead, Wrong
+from .values import BEFORE, NotRead, Wrong
 
-ZERO_BEFORE = " is 0 before the kernel runs"
+ZERO_BEFORE = f" {BEFORE}"
 
 
 @dataclass(frozen=True)

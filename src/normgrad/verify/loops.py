@@ -20,7 +20,6 @@ from ..symbolic.symbols import i, j
 from .api import compared
 from .arrays import (
     AXES,
-    BEFORE,
     PROGRAM,
     PROGRAMS,
     Array,
@@ -53,7 +52,7 @@ from .python_objects import Function
 from .python_source import definition
 from .tables.signatures import Known
 from .text import check_seconds, check_type
-from .values import Limit
+from .values import BEFORE, Limit
 from .verdict import (
     NOT_READ,
     PROVED,

@@ -14,6 +14,7 @@ from .definitions import LETTERS, ONEHOT, is_target
 from .places import FLOOR, LEAST, Places, least
 from .tables.dtypes import FLOATS
 from .values import (
+    BEFORE,
     Index,
     Mask,
     NotRead,
@@ -441,7 +442,7 @@ class Memory:
             if own and atomic is not LOCKED:
                 raise NotRead(f"{name}: a program adds to a row of its own")
             if not own:
-                self.assumed[f"{name} is 0 before the kernel runs"] = None
+                self.assumed[f"{name} {BEFORE}"] = None
         elif share - own:
             raise Wrong(f"{name}: each program stores a sum over its own rows there")
         elif own - share:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -137,9 +136,8 @@ class Modules:
 
     def read_Try(self, node, scope):
         """Imports of a module, which are taken to succeed; of another `try` nothing is known."""
-        imports = [isinstance(line, ast.Import | ast.ImportFrom) for line in node.body]
-        is_read = all(imports) or only_imports(node)
-        if not (state().way and self.reader.phase == MODULE and is_read):
+        is_module = bool(state().way) and self.reader.phase == MODULE
+        if not (is_module and only_imports(node)):
             raise NotRead("the statement try")
         self.reader.execute([*node.body, *node.orelse, *node.finalbody], scope)
         for handler in node.handlers:

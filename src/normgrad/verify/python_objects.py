@@ -9,7 +9,6 @@ from typing import Any
 from .arrays import Array, NotRead, floats
 from .syntax import positional
 from .tables.libraries import HOST, MEMBERS
-from .tables.signatures import TrainedParameter
 
 
 @dataclass(eq=False)
@@ -154,12 +153,10 @@ def lasting(value: Any) -> Any:
 class Instance:
     """A layer that is made.
 
-    Args:  trained: its parameters as they were made; ready: whether the __init__ of torch.nn.Module was called
-           made: whether its own has ended
+    Args:  ready: whether the __init__ of torch.nn.Module was called; made: whether its own has ended
     """
 
     layer: Layer
     attributes: dict[str, Any] = field(default_factory=dict)
-    trained: dict[str, TrainedParameter] = field(default_factory=dict)
     ready: bool = False
     made: bool = False

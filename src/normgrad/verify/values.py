@@ -49,6 +49,8 @@ class Misfit(Wrong):
     """A line that is followed and does not fit the shapes that the arguments have been given, or are taken to have."""
 
 
+# what a claim says of memory that a kernel adds to, after its name
+BEFORE = "is 0 before the kernel runs"
 # whether an operation of known numbers was infinite in the reading of a kernel, as 1 / 0 in a lane past the end
 INFINITE: ContextVar[bool] = ContextVar("infinite", default=False)
 
