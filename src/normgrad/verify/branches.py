@@ -15,7 +15,8 @@ from dataclasses import replace
 
 from .binding import letter
 from .names import Given, Unbound
-from .syntax import assigned, is_stored, names_in, parts_of
+from .nodes import parts_of
+from .syntax import assigned, is_stored, names_in
 from .tables.dtypes import spelled
 from .tiles import Tiles
 from .values import (

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from .importing import LIBRARIES, NAMES, VERSION
+from .nodes import nodes_of
 from .source import Source, is_constexpr, is_jit
 from .syntax import defaults_of
 from .values import NotRead, Wrong, uncompiled, unlaunched
@@ -167,7 +168,7 @@ class _Certain:
 
         For Config({"BLOCK": 64}). It stops Config(meta={"BLOCK": 64}) of Triton before version 2.
         """
-        for node in ast.walk(decorator):
+        for node in nodes_of(decorator):
             match node:
                 case ast.Call(
                     ast.Attribute(ast.Name("triton"), "Config"), keywords=words
@@ -293,12 +294,12 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
 def _leaves(node: ast.stmt) -> bool:
     """Whether a statement may end the function without an error, or pass an error over."""
     leaving = ast.Return | ast.Try | ast.Continue | ast.Break | ast.Yield
-    return any(isinstance(part, leaving) for part in ast.walk(node))
+    return any(isinstance(part, leaving) for part in nodes_of(node))
 
 
 def _is_at_run_time(test, body) -> bool:
     """Whether a kernel's condition has to do with a program's number, so that what follows is compiled, too."""
-    names = {part.id for part in ast.walk(test) if isinstance(part, ast.Name)}
+    names = {part.id for part in nodes_of(test) if isinstance(part, ast.Name)}
     for node in body:
         match node:
             case ast.Assign([ast.Name(name)], ast.Call(called)) if name in names:
@@ -309,7 +310,7 @@ def _is_at_run_time(test, body) -> bool:
 
 def _binds(function: ast.FunctionDef, name: str, with_arguments: bool = True) -> bool:
     """Whether a function binds a name of its own."""
-    for node in ast.walk(function):
+    for node in nodes_of(function):
         match node:
             case ast.Name(id=bound, ctx=ast.Store() | ast.Del()) if bound == name:
                 return True

@@ -13,6 +13,7 @@ import sympy
 from .arrays import LASTS, Array, NotRead, Scalar, Wrong, broadcast, floats, like, state
 from .genuine import is_genuine, member
 from .host import is_super_init
+from .nodes import nodes_of
 from .over_rows import Listed
 from .python_objects import (
     FUNCTION,
@@ -283,7 +284,7 @@ class Classes:
         source = self.reader.modules.source
         if not source or source.hidden or is_own:
             return False
-        for node in ast.walk(source.tree):
+        for node in nodes_of(source.tree):
             is_stored = isinstance(getattr(node, "ctx", ast.Store()), ast.Store)
             names = [getattr(node, part, "") for part in ("attr", "id", "name")]
             if is_stored and name in names:

@@ -11,6 +11,7 @@ from typing import Any
 from .arrays import NotRead, is_number, state
 from .host import CUSTOM, WRAPPERS, is_guard, is_operator
 from .launch import JitKernel
+from .nodes import nodes_of
 from .python_objects import GUARD, ONCE, QUIET, STATIC, Function, Unread
 from .scopes import MODULE, check_constant, note_imported
 from .source import is_jit
@@ -142,7 +143,7 @@ class Declarations:
 
     def _is_inert(self, node, scope):
         """For each expression that makes a function or a class: whether Python runs nothing of the text in it."""
-        names = {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
+        names = {part.arg for part in nodes_of(node) if isinstance(part, ast.arg)}
         for decorator in node.decorator_list:
             yield self._is_of_framework(decorator, names, scope)
         if isinstance(node, ast.FunctionDef):
@@ -183,7 +184,7 @@ class Declarations:
 
         Args:  names: of parameters, such as those of a lambda in it
         """
-        for part in ast.walk(node):
+        for part in nodes_of(node):
             private = isinstance(part, ast.Attribute) and part.attr.startswith("_")
             if private or isinstance(part, ast.NamedExpr):
                 return False
@@ -200,7 +201,7 @@ class Declarations:
 
 def annotations_of(node: ast.FunctionDef) -> list[ast.expr]:
     """The annotations of a function, which Python evaluates where it is made."""
-    parts = [part for part in ast.walk(node.args) if isinstance(part, ast.arg)]
+    parts = [part for part in nodes_of(node.args) if isinstance(part, ast.arg)]
     written = [part.annotation for part in parts] + [node.returns]
     return [annotation for annotation in written if annotation is not None]
 
@@ -217,7 +218,7 @@ def check_names(annotation: ast.expr, scope: Any) -> None:
 
     For `def f(x: np.ndarray)`. It stops `def f(x: Tensor)` in a text that has no Tensor, which ends in a NameError.
     """
-    for part in ast.walk(annotation):
+    for part in nodes_of(annotation):
         if isinstance(part, ast.Name) and not scope.has(part.id):
             raise NotRead(f"{part.id}, an annotation that has no value")
         if isinstance(part, ast.Attribute) and ast.unparse(part) not in ANNOTATED:

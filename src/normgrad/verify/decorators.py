@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from .nodes import nodes_of
 from .source import Source, is_constexpr, is_jit, root_of
 from .values import NotRead, Wrong, uncompiled
 
@@ -267,7 +268,7 @@ def variable_arguments(node: ast.expr, function: ast.FunctionDef) -> set[str]:
 
 def is_arithmetic(value: ast.expr, source: Source) -> bool:
     """Whether an expression computes a number and does nothing else."""
-    for node in ast.walk(value):
+    for node in nodes_of(value):
         if not isinstance(node, ARITHMETIC):
             return False
         if isinstance(node, ast.Call) and not _is_size(node.func, source):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .nodes import nodes_of
 from .source import DEFINITION, OTHERS, root_of
 from .text import module_of
 
@@ -77,7 +78,7 @@ def entries_of(tree: ast.Module) -> tuple[Entry, ...]:
 def _packages(tree):
     """{imported name: the package that it is from}."""
     packages = {}
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for part in node.names:
                 path = getattr(node, "module", part.name) or ""
@@ -112,7 +113,7 @@ def _kind(node, kinds, packages):
             return TRITON
     arguments = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
     if arguments and any(
-        isinstance(part, ast.Return) and part.value for part in ast.walk(node)
+        isinstance(part, ast.Return) and part.value for part in nodes_of(node)
     ):
         return FUNCTION
     return ""
@@ -120,11 +121,11 @@ def _kind(node, kinds, packages):
 
 def _launches(node, kernels):
     """Whether it has a call such as kernel[grid](...), of a kernel of the text or an imported one."""
-    calls = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
+    calls = [part.func for part in nodes_of(node) if isinstance(part, ast.Call)]
     subscripts = [called for called in calls if isinstance(called, ast.Subscript)]
     return any(root_of(called) in kernels for called in subscripts)
 
 
 def _names(node):
     """The names that stand in a definition."""
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return {part.id for part in nodes_of(node) if isinstance(part, ast.Name)}

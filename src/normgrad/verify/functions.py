@@ -37,6 +37,7 @@ from .classes import gradients_of, results_of
 from .definitions import LETTERS, is_target
 from .interpreter import Raised, Reader, flat
 from .introspection import is_kernel
+from .nodes import nodes_of
 from .python_objects import Function, FunctionClass, Layer, Unread
 from .scopes import BACKWARD
 from .sizes import Way
@@ -189,7 +190,7 @@ def _libraries(program):
 @lru_cache(maxsize=64)
 def _imported(text):
     """The words of a text's imports."""
-    nodes = ast.walk(module_of(text))
+    nodes = nodes_of(module_of(text))
     imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
     return re.findall(r"\w+", " ".join(map(ast.unparse, imports)))
 
@@ -430,7 +431,7 @@ def launches(program: Any) -> bool:
 @lru_cache(maxsize=64)
 def _has_kernels(text):
     """Whether a text defines a kernel of Triton's."""
-    nodes = list(ast.walk(module_of(text)))
+    nodes = list(nodes_of(module_of(text)))
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
     wrappers = [wrapper for node in functions for wrapper in node.decorator_list]
@@ -482,7 +483,7 @@ def _parameters_of_layer(layer):
         own = function.parameters[1:]
         names += own
         needed += [name for name in own if name not in function.defaults]
-        for node in ast.walk(function.node) if method == "__init__" else ():
+        for node in nodes_of(function.node) if method == "__init__" else ():
             match node:
                 case ast.Assign(
                     [ast.Attribute(value=ast.Name(), attr=name)],
@@ -509,7 +510,7 @@ def _is_handed_over(name, entries, function):
 
     For self.weight = Parameter(weight). It stops two tensors of one name, of which training changes one.
     """
-    nodes = [n for n in ast.walk(function.node) if isinstance(n, ast.Name)]
+    nodes = [n for n in nodes_of(function.node) if isinstance(n, ast.Name)]
     uses = [n for n in nodes if n.id == name]
     return name in function.parameters and uses == list(entries)
 

@@ -6,6 +6,7 @@ import ast
 import re
 from functools import lru_cache
 
+from .nodes import nodes_of, parts_of
 from .source import Source, root_of
 
 # torch's decorators that leave a launcher what it says
@@ -57,7 +58,7 @@ def only_speed(node: ast.If) -> bool:
         match line:
             case ast.Assign([ast.Name(id=name)], value) if SPEED.fullmatch(name):
                 numbers = [
-                    n.value for n in ast.walk(value) if isinstance(n, ast.Constant)
+                    n.value for n in nodes_of(value) if isinstance(n, ast.Constant)
                 ]
                 if any(type(n) is not int or n < 1 or n & (n - 1) for n in numbers):
                     return False
@@ -75,7 +76,7 @@ def is_guard(node: ast.FunctionDef) -> bool:
         "contextmanager"
     ]:
         return False
-    for part in ast.walk(ast.Module(node.body, [])):
+    for part in parts_of(node.body):
         match part:
             case ast.Call(called):
                 if ast.unparse(called).rpartition(".")[2] not in GUARDS:
@@ -93,7 +94,7 @@ def is_only_read(name: str, source: Source) -> bool:
     For a table of casting modes. It stops a dict that a function of the text changes from call to call.
     """
     looked_at = set()
-    for node in ast.walk(source.tree):
+    for node in nodes_of(source.tree):
         match node:
             case ast.Subscript(value=owner, ctx=ast.Load()):
                 looked_at.add(id(owner))
@@ -102,7 +103,7 @@ def is_only_read(name: str, source: Source) -> bool:
             case ast.Compare(comparators=owners):
                 looked_at.update(map(id, owners))
     uses = [
-        n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == name
+        n for n in nodes_of(source.tree) if isinstance(n, ast.Name) and n.id == name
     ]
     loads = [node for node in uses if isinstance(node.ctx, ast.Load)]
     is_bound_once = len(uses) - len(loads) <= 1
@@ -144,7 +145,7 @@ def may_change(source: Source) -> bool:
     """Whether a text may give another value to a name of a function, or to an attribute of a library."""
     if source.hidden or "*" in source.imports:
         return True
-    for part in ast.walk(source.tree):
+    for part in nodes_of(source.tree):
         if isinstance(part, ast.Global | ast.Nonlocal):
             return True
         if isinstance(part, ast.Attribute) and not isinstance(part.ctx, ast.Load):
@@ -161,7 +162,7 @@ def is_passive(node: ast.stmt, source: Source) -> bool:
     """
     if not isinstance(node, PASSIVE):
         return False
-    definitions = {getattr(part, "name", ""): part for part in ast.walk(source.tree)}
+    definitions = {getattr(part, "name", ""): part for part in nodes_of(source.tree)}
     calls = not isinstance(node, ast.Assign) or "(" in ast.unparse(node.value)
     has_names, waiting, entered = False, [node], {""}
     while waiting:
@@ -188,7 +189,7 @@ def is_passive(node: ast.stmt, source: Source) -> bool:
 
 def _run_by(node):
     """What a call of a function, or of a class, may run."""
-    for part in ast.walk(node):
+    for part in nodes_of(node):
         if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
             yield from part.body
 

@@ -11,6 +11,7 @@ import functools
 import math
 import typing
 
+from .nodes import nodes_of
 from .values import NotRead, Wrong
 
 NAMES = {
@@ -101,19 +102,19 @@ def _doubtful(tree):
 
     For `tl.nope if hasattr(tl, "nope") else None`. Python 3.14 leaves annotations as they are; jit looks at a kernel's.
     """
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.With() | ast.IfExp() | ast.BoolOp() | ast.Compare() | ast.Assert():
-                yield from ast.walk(node)
+                yield from nodes_of(node)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                yield from ast.walk(node)
+                yield from nodes_of(node)
             case ast.AnnAssign(annotation=annotation):
-                yield from ast.walk(annotation)
+                yield from nodes_of(annotation)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 if "jit" not in " ".join(map(ast.unparse, node.decorator_list)):
-                    yield from ast.walk(node.args)
+                    yield from nodes_of(node.args)
                 if node.returns is not None:
-                    yield from ast.walk(node.returns)
+                    yield from nodes_of(node.returns)
 
 
 class _Importing(ast.NodeVisitor):
@@ -126,7 +127,7 @@ class _Importing(ast.NodeVisitor):
         # the id of each expression whose error accuses nobody, None for all of them
         self.doubtful: set[int] | None = None
         self.libraries: dict[str, str] = {}
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             match node:
                 case ast.Global(names=names):
                     self.bound.update(names)
@@ -265,7 +266,7 @@ class _Importing(ast.NodeVisitor):
             for part in (generator.iter, generator.target, *generator.ifs):
                 self.visit(part)
         self.generic_visit(node)
-        assigned = [n.target for n in ast.walk(node) if isinstance(n, ast.NamedExpr)]
+        assigned = [n.target for n in nodes_of(node) if isinstance(n, ast.NamedExpr)]
         self.bound = outside | {target.id for target in assigned}
 
     visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp

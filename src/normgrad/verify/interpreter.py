@@ -55,6 +55,7 @@ from .host import only_speed
 from .introspection import Introspection
 from .launch import Caller, Launched
 from .modules import Modules
+from .nodes import nodes_of
 from .over_rows import Listed, Rows, Turn
 from .python_objects import (
     ERRSTATE,
@@ -183,7 +184,7 @@ class Reader(Walker):
                     more = int(isinstance(test.ops[0], ast.LtE))
                 case _:
                     left = ""
-            names = [n.id for n in ast.walk(test) if isinstance(n, ast.Name)]
+            names = [n.id for n in nodes_of(test) if isinstance(n, ast.Name)]
             if not state().way or left != name or names.count(name) > 1:
                 raise NotRead("the statement while")
             bounds.append(plain(self._size(bound, scope)) + more)
@@ -605,7 +606,7 @@ class Reader(Walker):
         if isinstance(node, ast.FunctionDef):
             body = node.body
         scope = Scope(function.scope, local_names(body), self)
-        for part in ast.walk(node):
+        for part in nodes_of(node):
             if isinstance(part, ast.Yield | ast.YieldFrom):
                 raise NotRead("a generator")
             if isinstance(part, ast.Global | ast.Nonlocal):
@@ -655,7 +656,7 @@ def _check_alone(reason, function, scope):
     for node in _beside(function, reason.line):
         match node:
             case ast.For() | ast.While():
-                uses += reason.line in {getattr(n, "lineno", 0) for n in ast.walk(node)}
+                uses += reason.line in {getattr(n, "lineno", 0) for n in nodes_of(node)}
             case ast.Call(func=ast.Attribute(attr=name)) if name in CALLED:
                 continue
             case ast.Call(args=args, keywords=options):
@@ -685,12 +686,12 @@ def _tensors_in(node):
     """The names in an argument, but those of which only a shape or a stride is asked."""
     asked = {
         id(part.value)
-        for part in ast.walk(node)
+        for part in nodes_of(node)
         if isinstance(part, ast.Attribute) and part.attr in LAYOUT
     }
     return {
         part.id
-        for part in ast.walk(node)
+        for part in nodes_of(node)
         if isinstance(part, ast.Name) and id(part) not in asked
     }
 

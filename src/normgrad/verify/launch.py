@@ -41,6 +41,7 @@ from .decorators import Decorators, is_power
 from .effects import Effects, Reading
 from .header import parameters
 from .kernel import Kernel
+from .nodes import nodes_of
 from .operands import Operands
 from .sizes import in_words, is_power_of_2, rounded
 from .source import Source, is_constexpr
@@ -453,7 +454,7 @@ def _functions(kernel) -> list[ast.FunctionDef]:
         found[name] = kernel.source.function(name)
         if found[name] is None:
             return []
-        for node in ast.walk(found[name]):
+        for node in nodes_of(found[name]):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 names.append(node.func.id)
     return list(found.values())
@@ -464,7 +465,7 @@ def _left_out(why, kernel, values) -> LeftOut:
     reason = LeftOut(why)
     function = kernel.source.function(kernel.name)
     stored = set()
-    for node in ast.walk(function):
+    for node in nodes_of(function):
         if _is_store(node):
             pointer = [*node.args, *(word.value for word in node.keywords)][0]
             stored |= names_in(pointer)
@@ -478,7 +479,7 @@ def _made_of(names, function) -> set[str]:
     """The names of what names are made of in a function, as `Y` of `y_rows = Y + row * stride`."""
     waiting = sorted(names)
     for name in waiting:
-        for node in ast.walk(function):
+        for node in nodes_of(function):
             match node:
                 case (
                     ast.Assign(targets=[target], value=value)
@@ -503,14 +504,14 @@ def _stores(kernel, blocks, values, grid) -> int:
     for size in grid:
         count *= int(size) if size.is_Integer else 1
     for function in functions:
-        for node in ast.walk(function):
+        for node in nodes_of(function):
             # a function that is called stores as often as it is called
             if function is not functions[0] and _is_store(node):
                 return 0
             if isinstance(node, ast.For | ast.While):
                 if not _is_over_rows(node, functions[0], blocks, values):
                     return 0
-    return count * sum(map(_is_store, ast.walk(functions[0])))
+    return count * sum(map(_is_store, nodes_of(functions[0])))
 
 
 def _lanes_of_stores(kernel, values) -> Expr:
@@ -522,11 +523,11 @@ def _lanes_of_stores(kernel, values) -> Expr:
     functions, lengths, axes = _functions(kernel), [S.One], 1
     if not functions:
         return S.Zero
-    own = list(ast.walk(functions[0]))
+    own = list(nodes_of(functions[0]))
     names = {function.name for function in functions} | OF_ONE_SHAPE
     bound = {node.id for node in own if is_stored(node)}
     loops = [node for node in own if isinstance(node, ast.For | ast.While)]
-    apart = [node for part in (*functions[1:], *loops) for node in ast.walk(part)]
+    apart = [node for part in (*functions[1:], *loops) for node in nodes_of(part)]
     if any(map(_is_store, apart)):
         return S.Zero
     for node in [*own, *apart]:
@@ -558,7 +559,7 @@ def _is_over_rows(loop, function, blocks, values) -> bool:
 
     For `range(row, M, programs)`. It stops `range(0, N, BLOCK)`, also where another name is given to N before.
     """
-    if not isinstance(loop, ast.For) or loop not in ast.walk(function):
+    if not isinstance(loop, ast.For) or loop not in nodes_of(function):
         return False
     names = _made_of(names_in(loop.iter), function)
     sizes = set()
@@ -572,11 +573,11 @@ def _is_over_rows(loop, function, blocks, values) -> bool:
 def _lengths(kernel) -> set[str]:
     """The names in the lengths of a kernel's tiles; all names where none is seen."""
     names, lengths = set(), set()
-    for node in ast.walk(kernel.source.function(kernel.name)):
+    for node in nodes_of(kernel.source.function(kernel.name)):
         if isinstance(node, ast.Name):
             names.add(node.id)
         if isinstance(node, ast.Call) and TILES.search(ast.unparse(node.func)):
-            lengths |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+            lengths |= {n.id for n in nodes_of(node) if isinstance(n, ast.Name)}
     return lengths or names
 
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from .binding import PIDS, Lock
 from .memory import group_of
+from .nodes import nodes_of
 from .tables.dtypes import FLOATS
 from .values import Index, Mask, NotRead, Number, Pointer, Qualified
 
@@ -118,14 +119,14 @@ def lock_of(body: Sequence[ast.stmt]) -> Block | None:
         return None
     addresses = [part for call in calls for part in call[1:] if part is not None]
     used = {
-        n.id for part in addresses for n in ast.walk(part) if isinstance(n, ast.Name)
+        n.id for part in addresses for n in nodes_of(part) if isinstance(n, ast.Name)
     }
     plain = all(
         isinstance(
             n, ast.Name | ast.BinOp | ast.operator | ast.expr_context | ast.Constant
         )
         for part in addresses
-        for n in ast.walk(part)
+        for n in nodes_of(part)
     )
     if used & set(names) or not plain:
         return None

@@ -15,8 +15,9 @@ from sympy import Symbol, expand
 
 from .branches import check_kept, is_kept
 from .names import Given
+from .nodes import parts_of
 from .sums import has_marker, marker_of
-from .syntax import assigned, is_stored, names_in, parts_of, stored
+from .syntax import assigned, is_stored, names_in, stored
 from .tables.dtypes import LONG_INTEGERS, results, spelled
 from .values import Index, NotRead, Number, Pointer, uncompiled
 

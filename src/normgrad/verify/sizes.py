@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -39,6 +41,12 @@ COLUMNS_TRIED = sorted(
     {1, 2, 3, 5, 7, 10, 100, 1000, 5000, 70000, 200000}
     | {2**k + d for k in range(2, 18) for d in (-1, 0, 1)}
 )
+
+REMEMBERED = 1 << 16  # answers on sizes, which launchers of all kinds ask again
+COMPARED = {
+    **{"==": operator.eq, "!=": operator.ne, "<": operator.lt},
+    **{"<=": operator.le, ">": operator.gt, ">=": operator.ge},
+}
 
 
 class next_power_of_2(Function):  # noqa: N801 - SymPy prints a function by its class
@@ -227,22 +235,7 @@ class Way:
 
     def is_least(self, e: Expr) -> bool:
         """Whether e >= 0 follows from the choices, by at most two of them."""
-        e = expand(e)
-        if e.is_nonnegative:
-            return True
-        for part in e.args:
-            # the least of some is at least a number where each of them is
-            if isinstance(part, Min) and e.is_Add:
-                return all(self.is_least(e - part + a) for a in part.args)
-        known = self.known
-        known += [bound for part in (e, *known) for bound in _bounds(part)]
-        for position, first in enumerate(known):
-            left = expand(e - first)
-            if left.is_nonnegative:
-                return True
-            if any(expand(left - k).is_nonnegative for k in known[position + 1 :]):
-                return True
-        return False
+        return _is_least(expand(e), tuple(self.known))
 
     def divides(self, block: Expr, size: Expr) -> bool:
         """Whether a block divides a size by the choices, so that its tiles need no mask.
@@ -301,6 +294,26 @@ class Way:
     def holds_at(self, sizes: dict) -> bool:
         """Whether sizes are of this way, as far as they decide it."""
         return all(_at(r, sizes) is holds for r, holds in self.choices.items())
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _is_least(e: Expr, known: tuple[Expr, ...]) -> bool:
+    """Whether e >= 0 follows from at most two of what is at least 0."""
+    if e.is_nonnegative:
+        return True
+    for part in e.args:
+        # the least of some is at least a number where each of them is
+        if isinstance(part, Min) and e.is_Add:
+            return all(_is_least(expand(e - part + a), known) for a in part.args)
+    bounds = [bound for part in (e, *known) for bound in _bounds(part)]
+    known = [*known, *bounds]
+    for position, first in enumerate(known):
+        left = expand(e - first)
+        if left.is_nonnegative:
+            return True
+        if any(expand(left - k).is_nonnegative for k in known[position + 1 :]):
+            return True
+    return False
 
 
 def in_words(sizes: dict) -> str:
@@ -365,8 +378,16 @@ def depends(e: Expr, chosen: Sequence[Symbol]) -> bool:
 
 def _at(relation, sizes):
     """Whether a relation holds at sizes; None where another symbol decides."""
-    if relation in (S.true, S.false):
-        return bool(relation)
+    return _decided_at(relation, tuple(sizes.items()))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _decided_at(relation, sizes):
+    sizes = dict(sizes)
+    if relation is S.true or relation is S.false:
+        return relation is S.true
     left, right = (rounded(side.xreplace(sizes)) for side in relation.args)
+    if left.is_Integer and right.is_Integer:
+        return COMPARED[relation.rel_op](int(left), int(right))
     answer = relation.func(left, right)
     return bool(answer) if answer in (S.true, S.false) else None

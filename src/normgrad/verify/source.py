@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FunctionType
 
 from .importing import check_bound, only_imports
+from .nodes import nodes_of
 from .python_source import definition
 from .text import module_of, shortened
 from .values import NotRead
@@ -47,7 +48,7 @@ def root_of(node: ast.expr) -> str:
 
 def _only_asked(tree):
     """The id of each expression of which no more than an attribute is asked."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Attribute):
             yield id(node.value)
         elif getattr(getattr(node, "func", None), "id", "") in ("hasattr", "getattr"):
@@ -61,7 +62,7 @@ def _last_name(node):
 
 def _own_setters(tree):
     """The id of each function that is called to set an attribute of the object itself."""
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.Call(func=called, args=[target, *_]):
                 if _last_name(called) in SETTERS and root_of(target) in OWN:
@@ -97,7 +98,7 @@ class Source:
         self._read(tree)
         self._asked = set(_only_asked(tree))
         self._setters = set(_own_setters(tree))
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             self._look_for_hidden(node)
         self._files: dict[Path, Source] = {}
         self.tree, self.is_imported = tree, False
@@ -188,7 +189,7 @@ class Source:
         """
         if self.hidden or "*" in self.imports or name in self.imports:
             return True
-        for node in ast.walk(self.tree):
+        for node in nodes_of(self.tree):
             match node:
                 case (
                     ast.Name(id=bound, ctx=ast.Store() | ast.Del()) | ast.arg(arg=bound)
@@ -347,7 +348,7 @@ def check_object(program, source: Source, name: str) -> None:
         if ast.dump(definition(function)) != ast.dump(own):
             raise NotRead(f"{name} is another function by now than in its text")
         local = function.__code__.co_varnames
-        for node in ast.walk(own):
+        for node in nodes_of(own):
             held = function.__globals__.get(getattr(node, "id", None))
             if held is None or node.id in reached or node.id in local:
                 continue

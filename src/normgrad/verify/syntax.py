@@ -12,6 +12,7 @@ from typing import Any
 from sympy import Rational
 
 from ..symbolic.patience import look
+from .nodes import nodes_of, parts_of
 from .values import Misfit, NotRead, Wrong, described
 
 
@@ -226,7 +227,7 @@ class Walker:
 def runs(node: ast.expr) -> bool:
     """Whether an expression may run a function, or bind a name."""
     kinds = ast.Call | ast.NamedExpr | ast.comprehension | ast.Await | ast.JoinedStr
-    return any(isinstance(part, kinds) for part in ast.walk(node))
+    return any(isinstance(part, kinds) for part in nodes_of(node))
 
 
 def check_annotation(annotation: ast.expr) -> None:
@@ -325,12 +326,7 @@ def bound_arguments(
 
 def names_in(node: ast.AST) -> set[str]:
     """The names in an expression."""
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-
-
-def parts_of(body: list[ast.stmt]):
-    """All nodes of statements."""
-    return ast.walk(ast.Module(body, []))
+    return {part.id for part in nodes_of(node) if isinstance(part, ast.Name)}
 
 
 def stored(body: list[ast.stmt]):

@@ -22,6 +22,7 @@ from sympy.tensor.indexed import IndexException
 
 from ..prove.typed import OPERATORS
 from ..symbolic.symbols import i, j
+from .nodes import nodes_of
 from .tables.elementary import functions
 from .values import power
 
@@ -45,13 +46,13 @@ def with_helpers(text: str, helpers: Mapping[str, str]) -> str:
     for key, value in helpers.items():
         value = ast.unparse(tree_of(f"helpers: {key}", value))
         values[ast.unparse(tree_of("helpers", key))] = f"({value})"
-    bound = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-    for function in ast.walk(tree):
-        for node in ast.walk(function) if isinstance(function, ast.FunctionDef) else ():
+    bound = {n.arg for n in nodes_of(tree) if isinstance(n, ast.arg)}
+    for function in nodes_of(tree):
+        for node in nodes_of(function) if isinstance(function, ast.FunctionDef) else ():
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 bound.add(node.id)
     places: dict[str, list[ast.expr]] = {name: [] for name in values}
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         is_read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         if isinstance(node, ast.Name | ast.Attribute | ast.Call) and is_read:
             if node.lineno == node.end_lineno and ast.unparse(node) in values:

@@ -25,10 +25,10 @@ OFFERED = (
     *(f"normgrad.verify.{name}" for name in (
         "api array_values arrays binding branches certain classes conditions confront declarations decorators "
         "definitions difference digits effects entries front functions genuine header host importing instead "
-        "interpreter introspection kernel language launch locks loops maxima memory modules names operands over_rows "
-        "places point programs python_objects python_source ranges replay scopes sizes source sums syntax tables "
-        "tables.dtypes tables.elementary tables.libraries tables.numpy tables.python tables.signatures tables.torch "
-        "tables.triton text tiles values verdict welford widths".split()
+        "interpreter introspection kernel language launch locks loops maxima memory modules names nodes operands "
+        "over_rows places point programs python_objects python_source ranges replay scopes sizes source sums syntax "
+        "tables tables.dtypes tables.elementary tables.libraries tables.numpy tables.python tables.signatures "
+        "tables.torch tables.triton text tiles values verdict welford widths".split()
     )),
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in (
