@@ -507,7 +507,7 @@ def add_runs(rows: list[dict], records: dict[str, dict]) -> None:
     decided = [k for k, row in enumerate(rows) if row["verdict"] != NOT_READ]
     jobs = [job_of(*calls[k], usual=False, sizes=ODD[:1]) for k in decided]
     compiled = dict(zip(decided, ran(jobs, True), strict=True))
-    apart = [k for k, row in enumerate(rows) if "any positive stride" in row["words"]]
+    apart = [k for k, row in enumerate(rows) if "any stride from N on" in row["words"]]
     jobs = [job_of(*calls[k], usual=False, sizes=ODD, apart=True) for k in apart]
     strided = dict(zip(apart, ran(jobs, False), strict=True))
     for position, row in enumerate(rows):

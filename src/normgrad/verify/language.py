@@ -633,6 +633,7 @@ class Language:
             names = self._names(dtype)
         if set(input.axes) - {"1"} - set(value.axes):
             self.tiles.keep_sum(names, self.tiles.memory.line)
+            self.tiles.keep_count(input, names)
             self.tiles.sums.use_rounded(input)
             self.tiles.sums.keep_cancelling(input)
         return replace(value, dtype=names, rounded="")

@@ -477,7 +477,7 @@ class _Claim:
         """The verdict for rows of any stride, else for contiguous tensors, else for such ones of three axes."""
         apart = self._over_ways(definitions, bound, Way(apart=True))
         if apart.kind in (PROVED, IF_ZERO):
-            return _claiming(apart, "for rows of any positive stride")
+            return _claiming(apart, "for rows of any stride from N on")
         dense = self._over_ways(definitions, bound, Way(apart=False))
         if dense.kind in (PROVED, IF_ZERO):
             why = f"rows that lie further apart: {apart.why or apart.kind}"

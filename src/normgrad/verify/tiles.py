@@ -20,9 +20,9 @@ from .tables.dtypes import (
     FLOATS,
     NARROW,
     PYTHON,
-    SHORT,
     UNSIGNED,
     WIDE,
+    may_wrap,
     replaced,
     results,
     spelled,
@@ -182,6 +182,14 @@ class Tiles:
         """Keeps that a sum is accumulated below float32, where that is so whatever the tensors' dtypes."""
         if dtype <= NARROW:
             self.narrow[f"{spelled(dtype)} (line {line})"] = None
+
+    def keep_count(self, terms: Number, dtype: frozenset) -> None:
+        """Keeps that a sum of integers wraps where it is large.
+
+        For all but lanes that are counted. It stops `tl.sum(tl.where(mask, 1000000, 0))`, which wraps from N = 2148 on.
+        """
+        if may_wrap(dtype) and not set(terms.parts) <= {S.Zero, S.One}:
+            self.widths.keep_unknown(self.memory.line)
 
     def keep_statistic(self, value: Number, names: frozenset) -> None:
         """Keeps that a number of a whole row is rounded below float32, whatever the tensors' dtypes.
@@ -419,7 +427,7 @@ class Tiles:
         if operator != "Mult" and Mask in (type(a), type(b)):
             raise NotRead("a mask is used as a number")
         a, b = self.number(a), self.number(b)
-        if operator == "Mult" and a.dtype | b.dtype <= SHORT:
+        if operator == "Mult" and may_wrap(results(a.dtype, b.dtype)):
             self.widths.keep_unknown(self.memory.line)
         return self.sums.operate(operator, a, b)
 

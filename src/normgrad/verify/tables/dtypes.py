@@ -89,6 +89,11 @@ def replaced(names: frozenset, table: Mapping[str, str] = PYTHON) -> frozenset:
     return frozenset(table.get(name, name) for name in names)
 
 
+def may_wrap(names: frozenset) -> bool:
+    """Whether a number is an integer that may be one of 32 bits."""
+    return names <= INTEGERS and bool(names & SHORT)
+
+
 def spelled(names: frozenset) -> str:
     """The names in words."""
     if names <= PYTHON.keys():
