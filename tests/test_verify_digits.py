@@ -58,7 +58,7 @@ def layer_norm(x, weight, bias, eps):
     var = (z * z).mean(-1, keepdim=True) - mean * mean
     return ((z - mean) * torch.rsqrt(var + eps) * weight + bias).to(x.dtype)
 """
-WORDS = "with a variance as a difference of nearly equal numbers (line {})"
+WORDS = "with a difference of nearly equal numbers (line {})"
 
 
 def first_line(text):

@@ -990,6 +990,9 @@ def reshaped(a: Array, shape: Sequence[Any], copy: bool = True) -> Array:
     is_flat = isinstance(a, Flat)
     a = by_rows(a)
     if tuple(sizes) == (M * N,) and strides_of(a) == [N, ONE]:
+        if not copy and not state().way:
+            # what its arguments and cotangents hold may be of any strides
+            state().narrowed["contiguous tensors"] = None
         return Flat(a)
     kept = [axis for axis in range(a.ndim) if a.shape[axis] != 1]
     if is_flat and sizes != [M, N]:

@@ -279,6 +279,9 @@ class Branches:
             value, text = local[name], f"a new value in a loop or a branch for {name}"
             if isinstance(value, Given):
                 value = value.value
+            if isinstance(value, bool) and name not in self.reader.fixed:
+                # a name for True or False, of which Triton makes a tensor
+                raise NotRead(text)
             no_tensor = is_loop and isinstance(value, Dtype | None)
             is_fixed = name in self.reader.fixed or constants(value) == frozenset()
             if no_tensor or is_fixed:
@@ -357,6 +360,9 @@ def check_kept(name: str, before: object, after: object) -> None:
     For an accumulator of float32. It stops one of float16 to which each turn adds float32, and a number that becomes a
     tile, even where it is not used afterwards.
     """
+    if Mask not in (type(before), type(after)) and bool in (type(before), type(after)):
+        if isinstance(before, Index | Number) or isinstance(after, Index | Number):
+            raise NotRead(f"{name} is a number, and a condition beside it")
     if not isinstance(before, VALUES) or not isinstance(after, VALUES):
         return
     where = "after a branch or a turn of a loop"

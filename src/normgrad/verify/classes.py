@@ -87,6 +87,7 @@ class Classes:
     def read_ClassDef(self, node, scope):
         """An autograd Function, or a layer."""
         try:
+            _check_private(node)
             base = self._base_of(node, scope)
         except NotRead as reason:
             self.reader.declarations.leave_out(node, reason, scope)
@@ -344,6 +345,17 @@ class Classes:
         result = self.forward(kind, list(args))[0]
         results_of(result)
         return result
+
+
+def _check_private(node):
+    """Refuses a class with a name that Python changes in its body.
+
+    For all classes. It stops `__w = self.weight; _L__w = 2 * __w` in a class L, where both names are one.
+    """
+    for part in ast.walk(node):
+        name = getattr(part, "id", getattr(part, "arg", None)) or ""
+        if name.startswith("__") and not name.endswith("__"):
+            raise NotRead(f"{name} in the class {node.name}, which Python renames")
 
 
 def _is_of_module(name):

@@ -1,4 +1,4 @@
-"""Where digits are lost: a variance as a difference of nearly equal numbers, an exponential that overflows, 16 bits."""
+"""Where digits are lost: a difference of nearly equal numbers, an exponential that overflows, 16 bits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _in_lines(words, lines):
 
 def cancelling(lines: Iterable[int]) -> str:
     """What the claim says of the lines with such a variance."""
-    return _in_lines("with a variance as a difference of nearly equal numbers", lines)
+    return _in_lines("with a difference of nearly equal numbers", lines)
 
 
 OVERFLOWS = (

@@ -163,6 +163,7 @@ class Header:
             if tuner.runs is not None and tuner.runs < 2:
                 continue
             kind = NotRead if tuner.runs is None else Wrong
+            zeros = self.tiles.memory.zeros
             reset, restored = map(self._memories, (tuner.reset, tuner.restored))
             for name in reset + restored:
                 if not isinstance(self.launch.arguments.get(name), T):
@@ -177,6 +178,9 @@ class Header:
                     words = f"autotune sets {name} to 0, which the kernel reads"
                 elif added and name not in reset + restored:
                     words = f"{name} is added to at each run of autotune, needs reset_to_zero"
+                elif stores and name in zeros and name not in reset + restored:
+                    kind = NotRead
+                    words = f"{name} is read, and written at each run of autotune, needs reset_to_zero"
                 elif stores and isinstance(bound, InOut) and name not in restored:
                     words = f"{name} is read and overwritten at each run of autotune, needs restore_value"
                 if words:

@@ -9,6 +9,7 @@ import ast
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import reduce
+from types import EllipsisType
 
 from sympy import Expr, nan
 
@@ -145,8 +146,13 @@ class Kernel(Walker):
         """`and` and `or`, which stop at the first value that decides."""
         both, masks = isinstance(node.op, ast.And), []
         undecided = False
+        for part in node.values if isinstance(node.values[0], ast.Compare) else ():
+            # after what Triton does not know while it compiles, it asks the others, too
+            if isinstance(part, ast.Name):
+                self.tiles.check_condition(self.evaluate(part, local))
         for part in node.values:
             value = self.evaluate(part, local)
+            self.tiles.check_condition(value)
             match value:
                 case Undecided():
                     undecided = True
@@ -381,6 +387,9 @@ class Kernel(Walker):
     def assign(self, target, value, local):
         """Give a name its value, which Triton no longer knows while it compiles, and which has a dtype."""
         self.fixed.discard(getattr(target, "id", ""))
+        parts = value if isinstance(value, tuple | list) else [value]
+        if any(isinstance(part, str | EllipsisType) for part in parts):
+            raise NotRead(f"{ast.unparse(target)}, a name for a text or for ...")
         value = as_tensor(value)
         if isinstance(value, Index | Number):
             value = self.tiles.named(value)

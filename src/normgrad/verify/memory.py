@@ -9,7 +9,7 @@ from sympy import Expr, Indexed, IndexedBase, S, Symbol, expand, nan, oo, sympif
 from ..symbolic.normal_form import nf
 from ..symbolic.notation import tensor, total
 from ..symbolic.symbols import M, N, i, j
-from .binding import AXES, COLUMN_TILES, PIDS, Launch, Lock, Out, T
+from .binding import AXES, COLUMN_TILES, PIDS, Launch, Lock, Out, T, Zeros
 from .definitions import LETTERS, ONEHOT, is_target
 from .places import FLOOR, LEAST, Places, least
 from .tables.dtypes import FLOATS
@@ -100,6 +100,8 @@ class Memory:
     unread: list[NotRead] = field(default_factory=list)
     in_first_row: dict[str, bool] = field(default_factory=dict)
     is_read: bool = False
+    # what is read as the zeros that it holds before the kernel
+    zeros: set[str] = field(default_factory=set)
     # {the largest of a tile, or of those up to a turn: the turn that it depends on}
     moving: dict[IndexedBase, object] = field(default_factory=dict)
 
@@ -252,6 +254,8 @@ class Memory:
         if inside is None:
             if bound.before is None:
                 raise Wrong(f"{pointer.name} is read before it is written")
+            if isinstance(bound, Zeros):
+                self.zeros.add(pointer.name)
             inside = entry_of(bound.before, [(SIZE[p.axis], p.symbol) for p in places])
         self.loads.setdefault(pointer.name, []).append(access)
         if is_target(inside):

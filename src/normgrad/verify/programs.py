@@ -319,10 +319,14 @@ def verify_function(
 def _judged(claim, definitions, bound, vectors):
     """The verdict with vectors as (M,), else as (M, 1)."""
     verdicts = [claim.verdict(definitions, bound)]
+    is_misfit = claim.misfits
     if vectors and verdicts[0].kind not in (PROVED, IF_ZERO):
         verdicts.append(claim.verdict(definitions, bound | vectors))
     if verdicts[-1].kind in (PROVED, IF_ZERO):
         return verdicts[-1]
+    if verdicts[0].kind == NOT_READ and not is_misfit:
+        # the other shape accuses no program that is not followed with the first
+        return verdicts[0]
     refuted = [verdict for verdict in verdicts if verdict.kind == REFUTED]
     first, last = [*refuted, *verdicts][0], verdicts[-1]
     if first.kind == WRONG and first.why != last.why:

@@ -18,6 +18,7 @@ from .sums import Sums
 from .tables.dtypes import (
     BOOLEANS,
     FLOATS,
+    LONG_INTEGERS,
     NARROW,
     PYTHON,
     UNSIGNED,
@@ -47,6 +48,7 @@ from .values import (
     Unknown,
     apply,
     check_bits,
+    constants,
     described,
     fit,
     incomplete,
@@ -275,12 +277,24 @@ class Tiles:
             "a branch on what is known only while the kernel runs", *numbers
         )
 
+    def check_condition(self, value: object) -> None:
+        """Refuses a number in the place of a condition, unless Triton knows it while it compiles.
+
+        For `not`, `and` and `or`. It stops `if not N`, which does not compile, as `if N` does.
+        """
+        is_constant = self.flag(value) or constants(value) == frozenset()
+        if isinstance(value, Index | Number) and not is_constant:
+            words = "with not, and, or or; write a comparison"
+            raise NotRead(f"{described(value)} {words}")
+
     def compare(self, operation: str, left, right):
         """A comparison: of integers it is a mask, unless it is the same for all programs."""
         return of_constants(self._compared(operation, left, right), left, right)
 
     def _compared(self, operation, left, right):
         flag = self.flag(left) or self.flag(right)
+        check_literal(left, right)
+        check_literal(right, left)
         match operation, left, right:
             case (_, Dtype(), _) | (_, _, Dtype()):
                 return Undecided()
@@ -406,8 +420,9 @@ class Tiles:
         return of_constants(self._operated(operator, a, b), a, b)
 
     def _operated(self, operator, a, b):
-        for value in (a, b):
+        for value, other in ((a, b), (b, a)):
             check_bits(getattr(value, "inside", getattr(value, "e", S.Zero)))
+            check_literal(value, other)
         match operator, a, b:
             case "BitAnd", _, _:
                 return self.both(a, b)
@@ -606,9 +621,30 @@ class Tiles:
         if getattr(value, "axes", ()):
             kind = described(value)
             raise NotRead(f"not of {kind} with lanes; write the opposite comparison")
+        self.check_condition(value)
         truth = self.truth(value)
         return value if truth is None else not truth
 
     def negative(self, value):
         """The value with the other sign."""
         return self.operate("Sub", self.integer(0), value)
+
+
+def check_literal(value: object, other: object) -> None:
+    """Refuse a number that int32 does not hold beside an integer that may be of int32, and one that no integer holds.
+
+    For `cols < 2**40`, where cols is an int64. It stops `N + 3000000000`, which does not compile.
+    """
+    if not isinstance(value, Index) or not value.e.is_Integer:
+        return
+    if isinstance(other, Index) and other.e.is_number:
+        return
+    if not -(2**63) <= value.e < 2**64:
+        raise NotRead(f"{value.e}, which no integer of 64 bits is")
+    is_short = may_wrap(getattr(other, "dtype", frozenset()))
+    if (
+        is_short
+        and not value.dtype <= LONG_INTEGERS
+        and not -(2**31) <= value.e < 2**31
+    ):
+        raise NotRead(f"{value.e} beside an integer of 32 bits")

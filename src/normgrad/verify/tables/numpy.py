@@ -107,13 +107,13 @@ def cast(a, dtype, copy=False):
 
 
 def of_dtype(dtype, value):
-    """np.float32(value)."""
+    """np.float32(value), which is the array itself where it has this dtype."""
     if dtype.library != "numpy":
         raise NotRead("a call of a dtype")
     state().dtypes.add(dtype.name)
     if is_number(value):
         return number(plain(value), "float")
-    return cast(value, dtype, copy=True)
+    return cast(value, dtype)
 
 
 # elementwise
