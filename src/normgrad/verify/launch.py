@@ -734,13 +734,12 @@ class _Attempt:
         for block in tiles.lengths & self.operands.blocks.keys():
             e = self.operands.blocks[block]
             power = True if e == block else is_power_of_2(e)
+            words = f"a tile of {e} lanes, which is no power of 2"
             if power is None:
                 sizes = state().way.no_power(e)
                 if sizes:
-                    power, e = False, f"{e}, as {sizes},"
+                    power, words = False, f"{words}, as {sizes}"
             if power is False:
-                raise Wrong(
-                    f"does not compile: a tile of {e} lanes, which is no power of 2"
-                )
+                raise Wrong(f"does not compile: {words}")
             if power is None:
                 raise NotRead(f"{block} is {e}, which is not known to be a power of 2")

@@ -256,6 +256,8 @@ def made(e, sizes, dtype, device):
     else:
         result = filled("torch", e, sizes, dtype)
     by_rows(result).memory.is_on_cpu = device is None
+    if device is None and not state().way:
+        state().words.append("tensors are where torch makes one without a device")
     by_rows(result).memory.is_ordered = True
     return result
 
