@@ -53,13 +53,15 @@ def overflowing(lines: Iterable[int]) -> str:
 
 
 VANISHES = "with exp that float32 may have as 0 for all of a row, or as infinite"
+OF_ZERO = "with log of exp that float32 may have as 0"
 # exp of a number that is farther from 0 than this is 0, or infinite, in float32
 FAR = 88
 
 
-def vanishing(lines: Iterable[int]) -> str:
-    """What the claim says of the lines with exponentials of which a whole row may be 0."""
-    return _in_lines(VANISHES, lines)
+def vanishing(exponentials: Exponentials) -> list[str]:
+    """What the claim says of exponentials that are 0 for a whole row, or in a logarithm."""
+    kinds = {VANISHES: exponentials.far, OF_ZERO: exponentials.logarithms}
+    return [_in_lines(words, lines) for words, lines in kinds.items() if lines]
 
 
 # tensors beside which an entry of x stays small
@@ -212,11 +214,13 @@ class Exponentials:
     """The exponentials that may overflow, of one program.
 
     Args:  lines: {exponent without indices: where it is taken}; far: the lines of those that may be 0 for a whole row
+           logarithms: the lines of logarithms of what is 0 where an exponential is
     """
 
     def __init__(self):
         self.lines: dict[Expr, int] = {}
         self.far: dict[int, None] = {}
+        self.logarithms: dict[int, None] = {}
 
     def taken(self, e: Expr, line: int, raised: Set[str] = frozenset()) -> None:
         """Keeps an elementary function's value, where it is an exponential that may overflow, or vanish for a row.
@@ -231,8 +235,14 @@ class Exponentials:
         elif _is_far(exponent, raised):
             self.far[line] = None
 
-    def of_logarithm(self, e: Expr) -> list[int]:
-        """The lines of the exponentials of which a logarithm is infinite, where its value is not."""
+    def of_logarithm(self, e: Expr, line: int) -> list[int]:
+        """The lines of the exponentials of which a logarithm is infinite, where its value is not.
+
+        For log(1 + exp(x)). It keeps the line of log(exp(x - max(x)) / sum(...)), which is -inf for an entry of which
+        the exponential is 0.
+        """
+        if any(_exponent(f) is not None and f.has(Indexed) for f in Mul.make_args(e)):
+            self.logarithms[line] = None
         return self._lines_of(e) if self.lines and _is_infinite(e) else []
 
     def of_operation(self, operator: str, a: Expr, b: Expr) -> list[int]:

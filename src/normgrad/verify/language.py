@@ -187,9 +187,9 @@ class Language:
             if row.needs:
                 self.tiles.sums.needs(value, row.needs)
             maxima = self.tiles.sums.maxima
-            maxima.check_function(name, value)
-            result = apply(row.f, value)
             line = self.tiles.memory.line
+            maxima.check_function(name, value, line)
+            result = apply(row.f, value)
             maxima.exponentials.taken(result.inside, line, maxima.raised())
             rounded = self.tiles.sums.rounded_by(result, dtype, value)
             return replace(result, dtype=dtype, rounded=rounded)

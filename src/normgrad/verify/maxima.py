@@ -32,6 +32,7 @@ from ..symbolic.signs import is_positive
 from ..symbolic.symbols import M, N, i, j
 from .definitions import ONEHOT
 from .digits import Exponentials
+from .tables.elementary import LOGARITHMS
 from .values import (
     COLUMN,
     CORNER,
@@ -273,11 +274,11 @@ class Maxima:
         if is_wrong:
             raise NotRead(f"{STARTS}, other than in exp(m - new)")
 
-    def check_function(self, name: str, value: Number) -> None:
+    def check_function(self, name: str, value: Number, line: int) -> None:
         """Refuses functions of what may be -inf, but exponentials that are 0 there."""
         e = expand(value.inside)
-        if name in ("log", "log2"):
-            lines = self.exponentials.of_logarithm(value.inside)
+        if name in LOGARITHMS:
+            lines = self.exponentials.of_logarithm(value.inside, line)
             self.overflowing.update(dict.fromkeys(lines))
         for marker in self.unbounded & e.free_symbols:
             times = e.coeff(marker, 1)

@@ -1111,8 +1111,7 @@ def digits_of(state: State) -> tuple[str, ...]:
     words = dict.fromkeys(state.numbers)
     if state.cancelling:
         words[cancelling(state.cancelling)] = None
-    if state.exponentials.far:
-        words[vanishing(state.exponentials.far)] = None
+    words |= dict.fromkeys(vanishing(state.exponentials))
     sums = {line for kind, line in state.narrow if not kind.startswith(ROUNDED)}
     for kind, line in state.narrow:
         if line not in sums or not kind.startswith(ROUNDED):

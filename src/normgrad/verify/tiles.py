@@ -213,9 +213,7 @@ class Tiles:
             words.append(cancelling(self.sums.cancelling))
         if self.sums.maxima.overflowing:
             words.append(overflowing(self.sums.maxima.overflowing))
-        if self.sums.maxima.exponentials.far:
-            words.append(vanishing(self.sums.maxima.exponentials.far))
-        return words
+        return [*words, *vanishing(self.sums.maxima.exponentials)]
 
     def attribute(self, value, name):
         """An attribute: of a library, or of a value."""

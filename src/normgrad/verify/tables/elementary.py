@@ -15,6 +15,7 @@ from .dtypes import FLOATS, INTEGERS, LONG
 
 # what an argument must be to 0
 DIVISOR, POSITIVE, NONNEGATIVE = Ne, Gt, Ge
+LOGARITHMS = {"log", "log2"}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from operator import mul
 
-from sympy import KroneckerDelta, Max, Min, S, log
+from sympy import KroneckerDelta, Max, Min, S
 
 from ..arrays import (
     AXES,
@@ -51,7 +51,7 @@ from ..arrays import (
 )
 from ..binding import LEADING
 from ..over_rows import Listed
-from .elementary import functions
+from .elementary import LOGARITHMS, functions
 from .signatures import Known, each, table, wrong
 
 # the dtype of a new array
@@ -125,8 +125,8 @@ def noted(row, e):
         check_defined(row.f, e)
     result = row.f(e)
     state().exponentials.taken(result, state().line)
-    if result.has(log) and not e.has(log):
-        note_overflow(state().exponentials.of_logarithm(e))
+    if not LOGARITHMS.isdisjoint(row.names):
+        note_overflow(state().exponentials.of_logarithm(e, state().line))
     return result
 
 
