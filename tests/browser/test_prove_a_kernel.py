@@ -189,6 +189,8 @@ def test_a_check_is_stopped_by_the_reader_and_by_the_clock(box):
 
 
 def test_a_link_holds_the_text_and_what_was_chosen(box):
+    from playwright.sync_api import expect
+
     opened = box()
     opened.press("c2 forgotten in the backward")
     text = opened.field.input_value()
@@ -196,9 +198,8 @@ def test_a_link_holds_the_text_and_what_was_chosen(box):
     opened.page.wait_for_url(re.compile("#text-"))
     address = PAGE + opened.page.evaluate("location.hash")
     other = box(address=address)
-    other.page.wait_for_function(
-        "text => document.querySelector('.cell-text textarea').value === text", arg=text
-    )
+    # the address may be there before the box is
+    expect(other.field).to_have_value(text, timeout=PATIENCE)
     assert other.page.locator("#prove-against").input_value() == "layer"
     assert other.page.get_by_label("bias").is_checked()
     assert other.page.evaluate(FETCHED) == []

@@ -360,9 +360,9 @@ def check_kept(name: str, before: object, after: object) -> None:
     For an accumulator of float32. It stops one of float16 to which each turn adds float32, and a number that becomes a
     tile, even where it is not used afterwards.
     """
-    if Mask not in (type(before), type(after)) and bool in (type(before), type(after)):
-        if isinstance(before, Index | Number) or isinstance(after, Index | Number):
-            raise NotRead(f"{name} is a number, and a condition beside it")
+    types = {type(before), type(after)}
+    if bool in types and types & {Index, Number}:
+        raise NotRead(f"{name} is a number, and a condition beside it")
     if not isinstance(before, VALUES) or not isinstance(after, VALUES):
         return
     where = "after a branch or a turn of a loop"

@@ -352,7 +352,7 @@ def _check_private(node):
 
     For all classes. It stops `__w = self.weight; _L__w = 2 * __w` in a class L, where both names are one.
     """
-    for part in ast.walk(node):
+    for part in nodes_of(node):
         name = getattr(part, "id", getattr(part, "arg", None)) or ""
         if name.startswith("__") and not name.endswith("__"):
             raise NotRead(f"{name} in the class {node.name}, which Python renames")

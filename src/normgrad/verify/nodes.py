@@ -6,9 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-TREES = (
-    8192  # that are remembered, small ones too: a text of 300 lines asks for about 500
-)
+TREES = 8192  # that are remembered, expressions too
 
 
 @lru_cache(maxsize=TREES)

@@ -639,10 +639,7 @@ def check_literal(value: object, other: object) -> None:
         return
     if not -(2**63) <= value.e < 2**64:
         raise NotRead(f"{value.e}, which no integer of 64 bits is")
-    is_short = may_wrap(getattr(other, "dtype", frozenset()))
-    if (
-        is_short
-        and not value.dtype <= LONG_INTEGERS
-        and not -(2**31) <= value.e < 2**31
-    ):
+    if value.dtype <= LONG_INTEGERS or -(2**31) <= value.e < 2**31:
+        return
+    if may_wrap(getattr(other, "dtype", frozenset())):
         raise NotRead(f"{value.e} beside an integer of 32 bits")
