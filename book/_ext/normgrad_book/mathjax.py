@@ -31,9 +31,37 @@ INLINE = re.compile(
     re.S,
 )
 # What MathJax makes of a display, in em: around it, and for a row with a sum, with a fraction, and with neither; a fit
-# over the displays of seven chapters, four of five of which it meets within half a line.
-AROUND, SUM, FRACTION, PLAIN = 1.73, 4.91, 3.86, 2.05
-LETTER, SCRIPT_LETTER = 0.62, 0.42
+# over the book's 350 displays without the ledger's: off by 0.45 em in the mean.
+AROUND, SUM, FRACTION, PLAIN = 2.1, 4.3, 3.75, 2.0
+# What a formula within a line is made of, in this order: what is written as what, and how wide that is, in em; a fit
+# over the book's 3,600: off by 0.23 em in the mean.
+WRITTEN_AS = (
+    (
+        r"\\(?:le|ge|ne|leq|geq|neq|approx|equiv|sim|to|mapsto|in|ll|gg)(?![A-Za-z])",
+        "=",
+    ),
+    (r"&[lg]t;", "="),
+    (r"\\(?:times|cdot|pm|circ|odot)(?![A-Za-z])", "+"),
+    (r"\\(?:exp|log|max|min|tanh)(?![A-Za-z])", "xxx"),
+    (
+        r"\\(?:mathrm|mathbf|mathsf|operatorname|text|left|right|Bigl?|Bigr)(?![A-Za-z])",
+        "",
+    ),
+    (r"\\(?:hat|dot|tilde|bar)(?![A-Za-z])", ""),
+    (r"\\[,;!]|\s", ""),
+    (r"\\sum(?![A-Za-z])", "S"),
+    (r"\\(?![td]?frac)[A-Za-z]+", "m"),
+)
+FRACTION_PARTS = re.compile(r"\\[td]?frac(\{[^{}]*\}|.)(\{[^{}]*\}|.)")
+SCRIPTS = re.compile(r"[_^](\{[^{}]*\}|.)")
+WIDTHS = (
+    ("[=<>]", 1.85),
+    (r"[+\-]", 1.46),
+    ("S", 1.44),
+    ("[A-RT-Z]", 0.98),
+    ("m", 0.84),
+)
+AROUND_FORMULA, LETTER, SCRIPT_LETTER = 0.13, 0.58, 0.51
 
 
 def configure(app, config):
@@ -66,17 +94,25 @@ def height(latex) -> float:
     )
 
 
+def wider(fraction) -> str:
+    """The one of a fraction's two lines that has more letters."""
+    return max(fraction[1], fraction[2], key=len)
+
+
 def width(latex) -> float:
-    """About how wide a formula within a line will be, in em: letters, and smaller ones in indices and exponents."""
-    plain = re.sub(
-        r"\\(?:mathrm|mathbf|mathsf|operatorname|text|hat|dot|tilde|left|right|[,;!])|\s",
-        "",
-        latex,
-    )
-    plain = re.sub(r"&\w+;|\\[A-Za-z]+", "m", plain)
-    script = "".join(re.findall(r"[_^](\{[^{}]*\}|.)", plain))
-    letters = re.sub(r"[_^](\{[^{}]*\}|.)|[{}]", "", plain)
-    return LETTER * len(letters) + SCRIPT_LETTER * len(script.strip("{}"))
+    """About how wide a formula within a line will be, in em."""
+    written = latex
+    for pattern, replacement in WRITTEN_AS:
+        written = re.sub(pattern, replacement, written)
+    while FRACTION_PARTS.search(written):
+        written = FRACTION_PARTS.sub(wider, written)
+    script = "".join(SCRIPTS.findall(written))
+    letters = re.sub("[{}]", "", SCRIPTS.sub("", written))
+    total = AROUND_FORMULA + SCRIPT_LETTER * len(re.sub("[{}]", "", script))
+    for pattern, letter in WIDTHS:
+        letters, count = re.subn(pattern, "", letters)
+        total += letter * count
+    return total + LETTER * len(letters)
 
 
 def reserve(app, pagename, templatename, context, doctree):
