@@ -33,6 +33,7 @@ from .arrays import (
 from .genuine import check_tensor
 from .launch import JitKernel, Launched
 from .over_rows import Turn
+from .python_objects import Named
 from .tables.libraries import METHODS
 from .tables.python import LONGEST
 from .tables.signatures import Device
@@ -125,6 +126,27 @@ def _identical(a, b):
         case (None, _) | (_, None) | (bool(), bool()):
             return a is b
     raise NotRead("an identity of other than None")
+
+
+# what a reader calls the values of a program
+KINDS_OF_VALUES = {
+    "Device": "a device",
+    "DType": "a dtype",
+    "FunctionClass": "an autograd Function",
+    "Instance": "a layer",
+    "JitKernel": "a kernel",
+    "Layer": "a class of layers",
+    "Scalar": "a number",
+    "str": "a text",
+}
+
+
+def _kind_of(value):
+    """What a value is, in words of the field."""
+    if isinstance(value, Named):
+        return f"{value.name}, which is not read"
+    kind = type(value).__name__
+    return KINDS_OF_VALUES.get(kind, f"a {kind}")
 
 
 ORDER = {
@@ -238,7 +260,7 @@ class Values:
         if isinstance(owner, Device) and name == "index" and state().way:
             return owner
         if not isinstance(owner, Array):
-            raise NotRead(f"the attribute {name} of {type(owner).__name__}")
+            raise NotRead(f"the attribute {name} of {_kind_of(owner)}")
         if name == "shape":
             return tuple(number(size, "int") for size in owner.shape)
         if name == "ndim":

@@ -1059,7 +1059,10 @@ def greatest(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     letters = {own: index for own, index in letters.items() if entry.has(own)}
     own = {index: letter for letter, index in letters.items()}
     if len(axes) != 1 or set(own) != set(LETTERS.values()) or len(letters) != 2:
-        raise NotRead("a maximum of what is no matrix, or over other than an axis")
+        words = "is no matrix of rows and columns"
+        if len(axes) != 1:
+            words = "has rows and columns, over other than one axis"
+        raise NotRead(f"a maximum of what {words}")
     over = letters[a.letter(axes[0])]
     head = head_of(state().maxima, Maximum(entry.xreplace(letters), over))
     shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from functools import partial
 from inspect import getattr_static
@@ -52,6 +53,9 @@ OF_MODULE = set(
 )
 CALLED = ("save_for_backward", "mark_non_differentiable", "set_materialize_grads")
 METHODS_READ = ("forward", "backward", "setup_context")
+BUFFER = "register_buffer"
+# what a method of a layer takes, besides None
+REGISTERED = {"register_parameter": TrainedParameter, BUFFER: Array}
 
 
 class Classes:
@@ -92,27 +96,28 @@ class Classes:
         except NotRead as reason:
             self.reader.declarations.leave_out(node, reason, scope)
             return
-        if base is not LAYER:
+        if base is FUNCTION or isinstance(base, FunctionClass):
             self._read_function_class(node, base, scope)
             return
         try:
-            self._read_layer(node, scope)
+            self._read_layer(node, base, scope)
         except NotRead as reason:
             self.reader.declarations.leave_out(node, reason, scope)
 
     def _base_of(self, node, scope):
         """The autograd Function, torch's or the text's, that a class is made of."""
+        for decorator in node.decorator_list:
+            words = f"the decorator {ast.unparse(decorator)}"
+            raise NotRead(f"{words} of the class {node.name}")
         bases = [self.reader.evaluate(base, scope) for base in node.bases]
-        if len(bases) != 1 or node.keywords or node.decorator_list:
-            raise NotRead(f"the class {node.name}")
-        if (
-            bases[0] is not FUNCTION
-            and bases[0] is not LAYER
-            and not isinstance(bases[0], FunctionClass)
-        ):
-            words = "which is no autograd Function and no torch.nn.Module"
+        if len(bases) != 1 or node.keywords:
+            raise NotRead(f"the class {node.name}, which has not one base alone")
+        (base,) = bases
+        is_torch_class = base is FUNCTION or base is LAYER
+        if not is_torch_class and not isinstance(base, FunctionClass | Layer):
+            words = f"whose base {ast.unparse(node.bases[0])} is not read"
             raise NotRead(f"the class {node.name}, {words}")
-        return bases[0]
+        return base
 
     def _read_function_class(self, node, base, scope):
         inherited = {} if base is FUNCTION else base.methods
@@ -127,7 +132,8 @@ class Classes:
             value.scope = scope
         scope.names[node.name] = FunctionClass(node.name, inherited | inner.names)
 
-    def _read_layer(self, node, scope):
+    def _read_layer(self, node, base, scope):
+        inherited = {} if base is LAYER else base.methods
         inner = Scope(scope, local_names(node.body), self.reader)
         self.reader.execute(node.body, inner)
         for name, value in list(inner.names.items()):
@@ -141,7 +147,9 @@ class Classes:
                     f"{node.name}.{name}, which torch or Python calls by itself"
                 )
             value.scope = scope
-        scope.names[node.name] = Layer(node.name, dict(inner.names))
+        if inherited and "__init__" in inner.names:
+            raise NotRead(f"{node.name}.__init__, beside that of its base")
+        scope.names[node.name] = Layer(node.name, inherited | inner.names)
 
     # layers
 
@@ -156,6 +164,9 @@ class Classes:
         self.parameters = values
         if made:
             given = {name: values[name] for name in own if name in values}
+            for name, value in given.items():
+                if isinstance(value, Array) and is_switch(name, made):
+                    given[name] = True
             self._initialize(made, {made.parameters[0]: instance, **given})
             if not instance.ready:
                 raise Wrong(f"{kind.name}.__init__ does not call super().__init__()")
@@ -186,12 +197,12 @@ class Classes:
         """Whether a statement is a call by which torch.nn.Module makes a layer ready, or gives it a parameter."""
         match node:
             case ast.Call(
-                ast.Attribute(ast.Name(id=name), "register_parameter"),
+                ast.Attribute(ast.Name(id=name), method),
                 [ast.Constant(str(part)), value],
-                [],
-            ):
-                owner = scope.load(name)
-                self._register(owner, part, self.reader.evaluate(value, scope))
+                [] | [ast.keyword("persistent", ast.Constant(bool()))] as options,
+            ) if method in REGISTERED and not (options and method != BUFFER):
+                owner, value = scope.load(name), self.reader.evaluate(value, scope)
+                self._register(method, owner, part, value)
                 return True
         if not is_super_init(node):
             return False
@@ -211,14 +222,21 @@ class Classes:
         layer.ready = True
         return True
 
-    def _register(self, owner, name, value):
-        """self.register_parameter(name, value), which takes a parameter or None."""
+    def _register(self, method, owner, name, value):
+        """self.register_parameter(name, value), or register_buffer: a parameter, or a tensor that no training changes.
+
+        For a buffer whose entries __init__ gives. It stops a claim that hides what a checkpoint may give instead.
+        """
         is_layer = isinstance(owner, Instance) and owner.ready and not owner.made
-        if not is_layer or not isinstance(value, TrainedParameter | None):
-            raise NotRead("register_parameter of other than a parameter or None")
+        if not is_layer or not isinstance(value, REGISTERED[method] | None):
+            raise NotRead(f"{method} of what it does not take")
         if name in owner.attributes:
-            raise NotRead(f"register_parameter of self.{name}, which is there")
+            raise NotRead(f"{method} of self.{name}, which is there")
         owner.attributes[name] = self._part_of_layer(owner, name, value)
+        if isinstance(value, Array):
+            # it goes with the layer: layer.cuda(), layer.half()
+            value.memory.is_on_cpu, value.memory.dtype = False, state().dtype
+            state().words.append(f"self.{name} keeps what __init__ gives it")
 
     def _part_of_layer(self, owner, name, value):
         """An attribute that __init__ sets; a parameter is the tensor that the caller says."""
@@ -356,6 +374,23 @@ def _check_private(node):
         name = getattr(part, "id", getattr(part, "arg", None)) or ""
         if name.startswith("__") and not name.endswith("__"):
             raise NotRead(f"{name} in the class {node.name}, which Python renames")
+
+
+def is_switch(name: str, function: Function) -> bool:
+    """Whether an argument of __init__ says nothing but that the parameter of its name is there.
+
+    For `self.bias = nn.Parameter(torch.zeros(size)) if bias else None`. It stops an argument whose value counts, and
+    `None if bias else nn.Parameter(...)`.
+    """
+    uses, tests = [], []
+    for node in nodes_of(function.node):
+        match node:
+            case ast.Name(id=used) if used == name:
+                uses.append(node)
+            case ast.If(test, [ast.Assign(value=made), *_]) | ast.IfExp(test, made):
+                if re.match(r"[\w.]*Parameter\(", ast.unparse(made)):
+                    tests.append(test)
+    return bool(uses) and all(use in tests for use in uses)
 
 
 def _is_of_module(name):

@@ -294,14 +294,19 @@ def in_order(forward: Callable, named: Mapping[str, Any]) -> list:
     return list((defaults | dict(named)).values())[: last + 1]
 
 
-def of_layer(kind: type, named: Mapping[str, Any]) -> Any:
-    """What a torch.nn.Module returns, made by its __init__, whose weights are those that are named."""
+def of_layer(kind: type, named: Mapping[str, Any], switches: Sequence[str]) -> Any:
+    """What a torch.nn.Module returns, made by its __init__, whose weights are those that are named.
+
+    Args:  switches: the arguments of __init__ that say whether the parameter of their name is there
+    """
     initial, forward = (
         [name for name in inspect.signature(method).parameters if name in named]
         for method in (kind.__init__, kind.forward)
     )
-    layer = kind(**{name: named[name] for name in initial})
-    for name in set(named).difference(initial, forward):
+    given = {name: named[name] for name in initial}
+    there = [name for name in switches if not isinstance(given.get(name), bool | None)]
+    layer = kind(**given | dict.fromkeys(there, True))
+    for name in {*set(named).difference(initial, forward), *there}:
         # the parameter itself is what it was, whatever names __init__ has given it
         getattr(layer, name).data = named[name]
     return layer(**{name: named[name] for name in forward})

@@ -104,8 +104,10 @@ class Declarations:
                 ):
                     continue
             if isinstance(decorator, ast.Call):
+                if self._is_compiled(decorator, scope):
+                    continue
                 value = QUIET if self.reader.is_quiet(decorator, scope) else None
-                if self._is_plain_wrapper(decorator.func, scope):
+                if self._path(decorator.func, scope) == "functools.wraps":
                     continue
                 if self._is_operator(decorator, node, scope):
                     continue
@@ -118,8 +120,19 @@ class Declarations:
             state().cut |= value is QUIET
 
     def _is_plain_wrapper(self, node, scope):
-        """Whether a decorator is one of torch's that leaves a launcher what it says, without an autocast."""
-        return bool(state().way) and self._path(node, scope) in WRAPPERS
+        """Whether a decorator is one of torch's that leaves a function what it says, without an autocast."""
+        return self._path(node, scope) in WRAPPERS
+
+    def _is_compiled(self, decorator, scope):
+        """Whether a decorator is torch.compile with options.
+
+        For `@torch.compile(mode="max-autotune")`. It stops a backend of the text's own, and another function given.
+        """
+        options = [option.value for option in decorator.keywords]
+        are_constants = all(isinstance(value, ast.Constant) for value in options)
+        if decorator.args or not are_constants:
+            return False
+        return self._path(decorator.func, scope) == "torch.compile"
 
     def _is_operator(self, decorator, node, scope):
         """Whether a decorator makes an operator of torch's, through which it passes no gradient by itself."""

@@ -33,8 +33,9 @@ from .arrays import (
     tracing,
 )
 from .binding import letter
-from .classes import gradients_of, results_of
+from .classes import gradients_of, is_switch, results_of
 from .definitions import LETTERS, is_target
+from .genuine import member
 from .interpreter import Raised, Reader, flat
 from .introspection import is_kernel
 from .nodes import nodes_of
@@ -45,6 +46,8 @@ from .source import is_jit
 from .tables.libraries import FLOATS
 from .text import TextOfFile, module_of
 from .values import Unsupported, unfollowed
+
+METHODS_OF_LAYER = ("__init__", "forward")
 
 
 @dataclass
@@ -142,14 +145,16 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
                 f"name: got {name!r}, needs a function of the text: {functions}"
             )
         return names[name]
-    if isinstance(program, type):
-        admitted = reader.introspection.admit(program)
-        if isinstance(admitted, FunctionClass):
-            return admitted
+    base = member("torch.autograd.Function")
+    kind = program if isinstance(program, type) else type(program)
+    if kind is program and base and issubclass(kind, base):
+        return reader.introspection.admit(program)
     if not isinstance(program, FunctionType):
+        name = kind.__name__
         raise TypeError(
-            f"program: got {type(program).__name__}, needs a function, a subclass of "
-            "torch.autograd.Function, or the text of a module"
+            f"program: got {name}, needs a function, a subclass of "
+            "torch.autograd.Function, or the text of a module; a layer is read from "
+            f"its text, as 'file.py::{name}'"
         )
     return reader.introspection.function_of(program)
 
@@ -300,6 +305,7 @@ def _traced(program, inputs, cotangents, name, flags):
             raise NotRead(f"{key}: {reason}; needs {words}") from None
     if isinstance(target, FunctionClass):
         return _of_class(reader, target, values, cotangents, flags)
+    defaults = _defaults(target, values)
     if isinstance(target, Layer):
         outputs = reader.classes.layer(target, values)
         target = target.methods["forward"]
@@ -316,7 +322,7 @@ def _traced(program, inputs, cotangents, name, flags):
         names = names_returned(target, len(results))
     return Trace(
         results, names, container, {}, written,
-        reader.used, state(), None, [], False, _defaults(target, values),
+        reader.used, state(), None, [], False, defaults,
     )  # fmt: skip
 
 
@@ -400,9 +406,16 @@ def _handed(inputs, written):
     return names
 
 
-def _defaults(function, values):
-    """The defaults of parameters that are not given."""
-    return {k: v for k, v in function.defaults.items() if k not in values}
+def _defaults(target, values):
+    """The defaults of parameters that are not given; of a layer, those of its __init__ and of its forward."""
+    functions = [target]
+    if isinstance(target, Layer):
+        methods = target.methods
+        functions = [methods[name] for name in METHODS_OF_LAYER if name in methods]
+    defaults = {}
+    for function in functions:
+        defaults |= function.defaults
+    return {key: value for key, value in defaults.items() if key not in values}
 
 
 def _written(values):
@@ -441,16 +454,19 @@ def _has_kernels(text):
 
 def parameters_of(
     program: Any, name: str = ""
-) -> tuple[list[str], list[str], bool, list[str], dict[str, Any]]:
-    """A program's parameters, those without a default, whether it is an autograd Function, which are N, defaults."""
+) -> tuple[list[str], list[str], bool, list[str], dict[str, Any], list[str]]:
+    """A program's parameters, those without a default, whether it is an autograd Function, which are N, defaults.
+
+    And of a layer, the arguments of __init__ that say whether the parameter of their name is there.
+    """
     way = Way(apart=False) if launches(program) else None
     with tracing(library_of(program), "float64", way):
         target = target_of(Reader(), program, name)
     is_class = isinstance(target, FunctionClass)
     function, first = target, 0
     if isinstance(target, Layer):
-        names, needed, columns = _parameters_of_layer(target)
-        return names, needed, False, columns, {}
+        names, needed, columns, switches = _parameters_of_layer(target)
+        return names, needed, False, columns, _defaults(target, ()), switches
     if is_class:
         if "forward" not in target.methods:
             raise NotRead(f"{target.name}, which has no forward")
@@ -463,18 +479,19 @@ def parameters_of(
     if not is_class:
         names += [argument.arg for argument in arguments.kwonlyargs]
     needed = [key for key in names if key not in function.defaults]
-    return names, needed, is_class, [], function.defaults
+    return names, needed, is_class, [], function.defaults, []
 
 
 def _parameters_of_layer(layer):
-    """(the parameters of a layer's __init__ and forward, and the names of those that it trains; the needed; the sizes).
+    """(the parameters of a layer's __init__ and forward, and the names of those that it trains; the needed; the sizes;
+    those that say whether the parameter of their name is there).
 
     The number of entries of a weight is N, because it is bound as (N,): it fits no other number.
     """
     if "forward" not in layer.methods:
         raise NotRead(f"{layer.name}, which has no forward")
-    names, needed, columns = [], [], []
-    for method in ("__init__", "forward"):
+    names, needed, columns, switches = [], [], [], []
+    for method in METHODS_OF_LAYER:
         if method not in layer.methods:
             continue
         function = layer.methods[method]
@@ -487,22 +504,26 @@ def _parameters_of_layer(layer):
             match node:
                 case ast.Assign(
                     [ast.Attribute(value=ast.Name(), attr=name)],
-                    ast.Call(called, entries),
+                    ast.Call(called, entries)
+                    | ast.IfExp(body=ast.Call(called, entries)),
                 ) | ast.Call(
                     ast.Attribute(attr="register_parameter"),
                     [ast.Constant(name), ast.Call(called, entries)],
                 ) if ast.unparse(called).endswith("Parameter"):
                     if _is_handed_over(name, entries, function):
                         continue
-                    names.append(name)
-                    needed.append(name)
+                    if name in own and is_switch(name, function):
+                        switches.append(name)
+                    else:
+                        names.append(name)
+                        needed.append(name)
                     match entries:
                         case [ast.Call(args=[ast.Name(size)])] if size in own:
                             columns.append(size)
     repeated = {name for name in names if names.count(name) > 1}
     if repeated:
         raise NotRead(f"{layer.name}: {min(repeated)} is the name of two things")
-    return names, needed, columns
+    return names, needed, columns, switches
 
 
 def _is_handed_over(name, entries, function):

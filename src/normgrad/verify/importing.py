@@ -97,6 +97,25 @@ def only_imports(node: ast.Try, library: str = "") -> bool:
     return bool(imports) and (not library or tops == {library})
 
 
+def binds_alone(node: ast.Try) -> bool:
+    """Whether a `try` only binds names to imports and constants, wherever it ends.
+
+    For `except ImportError: triton = None`. It stops `except ImportError: torch.rsqrt = torch.sqrt`.
+    """
+    lines = [*node.body, *node.orelse, *node.finalbody]
+    for handler in node.handlers:
+        lines += handler.body
+    for line in lines:
+        match line:
+            case ast.Import() | ast.ImportFrom() | ast.Pass():
+                pass
+            case ast.Assign([ast.Name()], ast.Constant()):
+                pass
+            case _:
+                return False
+    return True
+
+
 def _doubtful(tree):
     """The expressions that may not run, or whose error may be passed over.
 

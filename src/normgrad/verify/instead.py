@@ -6,10 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 
-from sympy import evaluate
+from sympy import S, evaluate
 
 from ..symbolic.patience import OutOfPatience
-from ..symbolic.symbols import N
+from ..symbolic.symbols import N, eps
 from .definitions import CHOICES, Norm, norm
 from .replay import Case
 from .verdict import REFUTED, Verdict, compare, eps_of
@@ -46,6 +46,12 @@ def _norm_of(case, definitions):
         biased = replace(case, stored=case.stored.xreplace({N - 1: N}))
         if is_stored(biased, definitions):
             return UNBIASED
+        words = _eps_instead(biased, definitions)
+        if words:
+            return f"{UNBIASED} {words}"
+    words = _eps_instead(case, definitions)
+    if words:
+        return f"it is what is defined {words}"
     arguments, defaults = definitions.arguments, norms().arguments
     for argument, values in VALUES.items():
         for value in values:
@@ -58,13 +64,28 @@ def _norm_of(case, definitions):
     return ""
 
 
+def _eps_instead(case, definitions):
+    """The number that a program has where the definitions have eps, in words; "" where eps is in it."""
+    if case.stored.has(eps):
+        return ""
+    for number in (*eps_of(case.stored), S.Zero):
+        if _is_equal(case, definitions.at_eps(number).defs):
+            return f"for eps={float(number):g}, and has no eps"
+    return ""
+
+
 def is_stored(case: Case, definitions: Norm) -> bool:
     """Whether a program stores what other definitions have, at its own eps."""
     if case.defined not in definitions.outputs.values():
         return False
     at_numbers = [definitions.at_eps(number) for number in eps_of(case.stored)]
-    for defs in [norm_at.defs for norm_at in at_numbers] or [definitions.defs]:
-        with suppress(NotImplementedError, OutOfPatience, TypeError, ValueError):
-            if case.agrees(defs):
-                return bool(compare(case.stored, case.defined, defs, seconds=SECONDS))
+    choices = [norm_at.defs for norm_at in at_numbers] or [definitions.defs]
+    return any(_is_equal(case, defs) for defs in choices)
+
+
+def _is_equal(case, defs):
+    """Whether a program stores what these definitions have."""
+    with suppress(NotImplementedError, OutOfPatience, TypeError, ValueError):
+        if case.agrees(defs):
+            return bool(compare(case.stored, case.defined, defs, seconds=SECONDS))
     return False

@@ -10,7 +10,7 @@ from typing import Any
 from .arrays import NotRead, Wrong, state
 from .genuine import check_member
 from .host import is_passive, may_change
-from .importing import LIBRARIES, check_bound, only_imports
+from .importing import LIBRARIES, binds_alone, check_bound, only_imports
 from .python_objects import KNOWN, Module, Named, Unread
 from .scopes import FORWARD, MODULE, Globals, local_names, note_imported
 from .source import Source, file_of, text_of
@@ -136,8 +136,14 @@ class Modules:
 
     def read_Try(self, node, scope):
         """Imports of a module, which are taken to succeed; of another `try` nothing is known."""
-        is_module = bool(state().way) and self.reader.phase == MODULE
-        if not (is_module and only_imports(node)):
+        is_module = self.reader.phase == MODULE and only_imports(node)
+        if is_module and not state().way and binds_alone(node):
+            note_imported()
+            for name in local_names([node]):
+                why = f"{name}, whose import may fail"
+                scope.names[name] = Unread(why, node.lineno)
+            return
+        if not (is_module and state().way):
             raise NotRead("the statement try")
         self.reader.execute([*node.body, *node.orelse, *node.finalbody], scope)
         for handler in node.handlers:

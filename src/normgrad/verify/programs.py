@@ -90,6 +90,12 @@ from .verdict import (
 from .widths import INTEGERS, below
 
 ALSO = {
+    "hidden_states": "x",
+    "input": "x",
+    "X": "x",
+    "W": "weight",
+    "dout": "dy",
+    "dY": "dy",
     "w": "weight",
     "gamma": "weight",
     "b": "bias",
@@ -97,9 +103,16 @@ ALSO = {
     "mu": "mean",
     "epsilon": "eps",
     "grad_output": "dy",
+    "grad_input": "dx",
+    "grad_weight": "dw",
+    "grad_bias": "db",
     "dweight": "dw",
     "dbias": "db",
 }
+# what a parameter without a default is, where no other one is it
+ALONE = {"scale": "weight", "shift": "bias"}
+# what a forward may call its only result, too
+RESULTS = ALSO | dict.fromkeys(("out", "output", "o", "result"), "y")
 GRADIENT = {
     "x": "dx",
     "residual": "dresidual",
@@ -108,6 +121,7 @@ GRADIENT = {
     "gate": "dgate",
 }
 OF_GRADIENTS = {"dy", "dresidual_out", "wdy", "c1", "c2", *GRADIENT.values()}
+OPTIONAL = ("residual", "weight", "bias", "gate")
 COUNTS = {"M": M, "N": N}
 SHAPES = {"(M, N)": (M, N), "(N,)": (N,), "(M,)": (M,)}
 SUMS = {i: rows, j: columns}
@@ -169,6 +183,9 @@ def _bound(names, needed, inputs, shared, definitions=None):
     bound = {}
     for name in names:
         told = inputs.get(name, name)
+        role = ALONE.get(name)
+        if role and name in needed and name not in inputs and role not in names:
+            told = role
         value = told
         if name in inputs and told in COUNTS:
             value = COUNTS[told]
@@ -189,8 +206,8 @@ def _bound(names, needed, inputs, shared, definitions=None):
         elif name in needed:
             raise ValueError(
                 f"{name}: is not known by its name; say which tensor it is, as "
-                f'{name}="x", {name}="1/rstd[:, None]" or {name}="(M, N)"; there are '
-                f"{', '.join(TENSORS)}"
+                f'{name}="x", {name}="1/rstd[:, None]" or {name}="(M, N)", or that it '
+                f'is a size, as {name}="N"; tensors are {", ".join(TENSORS)}'
             )
     check_roles({name: _role(value) or None for name, value in bound.items()})
     return bound
@@ -261,6 +278,9 @@ def verify_function(
                 others = library_of(forward)
         library = said or library_of(program, others)
         claim = _Claim(program, name, library, outputs, seconds, run)
+        for name in claim.switches:
+            if inputs.get(name) is True:
+                del inputs[name]
         inputs = claim.columns | inputs
         if definitions is None and not claim.is_class:
             raise ValueError(
@@ -276,7 +296,8 @@ def verify_function(
                 if isinstance(told, str) and told in SHAPES
             ]
         try:
-            bound = _bound(claim.names, claim.needed, inputs, shared, definitions)
+            names = claim.names_given(inputs, definitions)
+            bound = _bound(names, claim.needed, inputs, shared, definitions)
         except ValueError:
             if claim.refusal is None:
                 raise
@@ -394,7 +415,8 @@ class _Claim:
         if self.library == "torch" and is_function and "torch" not in sys.modules:
             raise ValueError("library: got 'torch', needs torch to be imported")
         parameters = parameters_of(self.program, self.name)
-        self.names, self.needed, self.is_class, columns, self.defaults = parameters
+        self.names, self.needed, self.is_class, columns, *others = parameters
+        self.defaults, self.switches = others
         # {result: its shape in a forward, where the program is compared with one}
         self.shapes = {}
         self.columns = dict.fromkeys(columns, "N")
@@ -470,6 +492,23 @@ class _Claim:
             self.shapes = {name: value.shape for name, value in pairs}
         claim.ran, self.forward = (bound, outputs, traced, ()), claim
         return own(traced, bound, cotangents), shared
+
+    def names_given(self, inputs, definitions):
+        """The parameters that are not left out.
+
+        For `residual=None` beside a norm without a residual. It stops a program from being refused for the second
+        result that it has where there is one.
+        """
+        if not isinstance(definitions, Norm):
+            return self.names
+        lacking = set(OPTIONAL) - set(definitions.tensors)
+        return [
+            name
+            for name in self.names
+            if name in inputs
+            or self.defaults.get(name, name) is not None
+            or ALSO.get(name, name) not in lacking
+        ]
 
     def verdict(self, definitions, bound):
         """The verdict for arguments; of a launcher over all ways through its branches on sizes."""
@@ -619,7 +658,7 @@ class _Claim:
             if self.is_class:
                 return target.apply(*in_order(target.forward, arguments))
             if isinstance(target, type):
-                return of_layer(target, arguments)
+                return of_layer(target, arguments, self.switches)
             return target(**arguments)
 
         heads = [getattr(cotangent, "head", None) for cotangent in cotangents]
@@ -651,7 +690,8 @@ class _Claim:
         if own is None:
             words = 'a name for each result, such as ("dx", "dw")'
             raise ValueError(f"outputs: got None, needs {words}")
-        if names and set(own).isdisjoint(ALSO.get(name, name) for name in names):
+        known = RESULTS if count == 1 else ALSO
+        if names and set(own).isdisjoint(known.get(name, name) for name in names):
             self.guess = f"its results {', '.join(names)} are {', '.join(own)}"
         return own
 
@@ -790,7 +830,8 @@ class _Claim:
             if marked:
                 clauses.append(f"for {name} marked as not differentiable")
         for name, value in bound.items():
-            if name not in self.needed and _is_tensor(value):
+            is_optional = name not in self.needed or name in self.switches
+            if is_optional and _is_tensor(value):
                 clauses.append(f"for {name} given")
         if traced.written:
             clauses.append(f"and may write over {', '.join(traced.written)}")
@@ -1099,7 +1140,9 @@ def _recognized(names, definitions, takes_gradients):
     if names is None:
         return None
     outputs = set(definitions.outputs)
-    own = [ALSO.get(name, name) for name in names]
+    is_forward = len(names) == 1 and not takes_gradients
+    known = RESULTS if is_forward else ALSO
+    own = [known.get(name, name) for name in names]
     if takes_gradients and set(names) <= set(GRADIENT) - outputs:
         own = [GRADIENT[name] for name in names]
     recognized = set(own) <= outputs and len(set(own)) == len(own)

@@ -58,6 +58,10 @@ def assumption_lines(assumptions: Iterable[str]) -> list[str]:
     return [f"assumed{name}: {'; '.join(said)}" for name, said in lines.items() if said]
 
 
+# a reason that is the name of a function alone, as "torch.compile"
+NAME_ALONE = re.compile(r"(the name )?[A-Za-z_][\w.]*")
+
+
 @dataclass(frozen=True)
 class Where:
     """A condition of a claim: its words, as "s[i] is not 0"; line: of the source, where it comes from."""
@@ -194,7 +198,12 @@ class Verdict:
         lines = []
         if self.why:
             where = f"line {self.line}: " if self.line else ""
-            lines.append(where + self.why)
+            advice = ""
+            if self.kind == NOT_READ and NAME_ALONE.fullmatch(self.why):
+                advice = (
+                    ", which is not read: leave it out, or say in helpers what it is"
+                )
+            lines.append(where + self.why + advice)
         if self.difference:
             terms = " + ".join(lettered(*self.difference)).replace("+ -", "- ")
             lines.append(f"stored - defined = {terms}")

@@ -181,6 +181,19 @@ def by_row(run):
     return split
 
 
+def flattened(a, start, end):
+    """Tensor.flatten: the axes from start to end as one."""
+    first = axis_of(a, start)
+    last = a.ndim - 1 if end is None else axis_of(a, end)
+    if first > last:
+        raise NotRead("flatten with start_dim after end_dim")
+    if first == last:
+        return a
+    if (first, last) != (0, a.ndim - 1):
+        raise NotRead("flatten of some axes of a tensor of three or more")
+    return raveled(a)
+
+
 def viewed(a, shape):
     """Tensor.view and reshape: a view, where only axes of one entry come and go."""
     return reshaped(a, shape, copy=False)
@@ -536,7 +549,7 @@ METHODS = table(
         "expand(self, *size: sizes)": expand,
         "expand_as(self, other)": lambda a, other: expanded(a, size(other)),
         "contiguous(self)": by_row(laid_out),
-        "flatten(self)": raveled,
+        "flatten(self, start_dim: int = 0, end_dim: int = None)": flattened,
         "to(self, *targets, dtype=None, device: device = None)": by_row(to),
         "type_as(self, other)": by_row(type_as),
         "size(self, dim=None)": size,
