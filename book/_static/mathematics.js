@@ -154,18 +154,10 @@
   const done = new WeakMap();
   let framed;
 
-  // A page that becomes shorter moves under who reads its end: at one width it does not while formulas are still to come.
-  function keepHeight(doc, frame) {
-    const {style} = column();
-    if (frame !== framed) style.minHeight = "";
-    if ([...doc.math].some((math) => math.lazyTypeset)) style.minHeight = `${column().offsetHeight}px`;
-  }
-
   // All formulas that are typeset and not yet fitted at this width; those that were broken for another are whole again.
   // The page says for which width it is done.
   function fitAll(doc, most = Infinity) {
     const frame = Math.min(column().clientWidth, most);
-    keepHeight(doc, frame);
     const waiting = [...doc.math].filter((math) => math.display && !math.lazyTypeset && math.typesetRoot?.isConnected
       && done.get(math) !== frame);
     for (const math of waiting) {
