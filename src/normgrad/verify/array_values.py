@@ -131,13 +131,10 @@ def _identical(a, b):
 # what a reader calls the values of a program
 KINDS_OF_VALUES = {
     "Device": "a device",
-    "DType": "a dtype",
     "FunctionClass": "an autograd Function",
     "Instance": "a layer",
     "JitKernel": "a kernel",
-    "Layer": "a class of layers",
     "Scalar": "a number",
-    "str": "a text",
 }
 
 

@@ -234,8 +234,9 @@ class Classes:
             raise NotRead(f"{method} of self.{name}, which is there")
         owner.attributes[name] = self._part_of_layer(owner, name, value)
         if isinstance(value, Array):
-            # it goes with the layer: layer.cuda(), layer.half()
-            value.memory.is_on_cpu, value.memory.dtype = False, state().dtype
+            value.memory.is_on_cpu = False
+            if value.dtype == "float32":
+                value.memory.dtype = state().dtype  # layer.half() makes it that, too
             state().words.append(f"self.{name} keeps what __init__ gives it")
 
     def _part_of_layer(self, owner, name, value):

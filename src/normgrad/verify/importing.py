@@ -100,13 +100,16 @@ def only_imports(node: ast.Try, library: str = "") -> bool:
 def binds_alone(node: ast.Try) -> bool:
     """Whether a `try` only binds names to imports and constants, wherever it ends.
 
-    For `except ImportError: triton = None`. It stops `except ImportError: torch.rsqrt = torch.sqrt`.
+    For `except ImportError: triton = None`. It stops `except ImportError: torch.rsqrt = torch.sqrt`, and
+    `from fast import *`.
     """
     lines = [*node.body, *node.orelse, *node.finalbody]
     for handler in node.handlers:
         lines += handler.body
     for line in lines:
         match line:
+            case ast.ImportFrom(names=[ast.alias("*")]):
+                return False
             case ast.Import() | ast.ImportFrom() | ast.Pass():
                 pass
             case ast.Assign([ast.Name()], ast.Constant()):
