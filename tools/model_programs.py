@@ -90,7 +90,7 @@ REASONS = {
     "a result that is not written": r"written|holds nothing",
     "eps at another place": r"placement=",
     "N - 1 in place of N": r"in place of N - 1",
-    "another norm": r"^it is ",
+    "another norm": r"^it is .* of norm",
 }
 GRADIENT, FORMULA = "a wrong gradient", "another formula"
 NO_EPS = "the eps that is given is not used"
