@@ -15,7 +15,6 @@ WRAPPERS = {
     "torch.compiler.disable",
     "torch.cuda.amp.custom_fwd",
     "torch.cuda.amp.custom_bwd",
-    "functools.wraps",
 }
 CUSTOM = ("torch.library.custom_op", "torch.library.triton_op")
 # the types that torch takes in the header of an operator
