@@ -1,6 +1,6 @@
 """Pages beside the course have letters, as appendices have, and every page counts its own figures: Fig. B.1, (B.2).
 
-What stands on a page without chapter and letter, as a homework, is Fig. 1.
+After Z comes AA. What stands on a page without chapter and letter, as a homework, is Fig. 1.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from docutils import nodes
 from sphinx.addnodes import toctree
 
 FURTHER = "Further"
+LETTERS = [*ascii_uppercase, *(f"A{letter}" for letter in ascii_uppercase)]
 
 
 def number_pages(app, env):
@@ -21,7 +22,7 @@ def number_pages(app, env):
         if str(part.get("caption")).startswith(FURTHER)
         for _, page in part["entries"]
     ]
-    for page, letter in zip(pages, ascii_uppercase, strict=False):
+    for page, letter in zip(pages, LETTERS, strict=False):
         title, *sections = env.tocs[page].findall(nodes.reference)
         title["secnumber"] = env.titles[page]["secnumber"] = (letter,)
         anchors = {section["anchorname"]: () for section in sections}
