@@ -38,8 +38,19 @@ OF_TORCH = set(
     "save_for_backward save_for_forward saved_for_forward saved_tensors saved_variables "
     "set_materialize_grads setup_context to_save vjp vmap".split()
 )
-# names with one underscore that torch.nn.Module has, as of torch 2.13
+# what torch.nn.Module has and a layer may not replace, as of torch 2.13: it calls them by itself, as _apply and
+# register_parameter, or whoever uses the layer does, as eval, or it writes them, as training
 OF_MODULE = set(
+    "add_module apply bfloat16 buffers call_super_init children compile cpu cuda double "
+    "dump_patches eval float get_buffer get_extra_state get_parameter get_submodule half "
+    "ipu load_state_dict modules mtia named_buffers named_children named_modules "
+    "named_parameters parameters register_backward_hook register_buffer "
+    "register_forward_hook register_forward_pre_hook register_full_backward_hook "
+    "register_full_backward_pre_hook register_load_state_dict_post_hook "
+    "register_load_state_dict_pre_hook register_module register_parameter "
+    "register_state_dict_post_hook register_state_dict_pre_hook requires_grad_ "
+    "set_extra_state set_submodule share_memory state_dict to to_empty train training "
+    "type xpu zero_grad "
     "_apply _backward_hooks _backward_pre_hooks _buffers _call_impl "
     "_compiled_call_impl _forward_hooks _forward_hooks_always_called "
     "_forward_hooks_with_kwargs _forward_pre_hooks _forward_pre_hooks_with_kwargs "
@@ -143,9 +154,7 @@ class Classes:
             if not isinstance(value, Function) or value.node.decorator_list:
                 raise NotRead(f"{node.name}.{name}, which is no plain method")
             if _is_of_module(name) and name not in ("__init__", "__repr__"):
-                raise NotRead(
-                    f"{node.name}.{name}, which torch or Python calls by itself"
-                )
+                raise NotRead(f"{node.name}.{name}, which is torch's own or Python's")
             value.scope = scope
         if inherited and "__init__" in inner.names:
             raise NotRead(f"{node.name}.__init__, beside that of its base")
@@ -300,7 +309,7 @@ class Classes:
 
         For a layer that sets it elsewhere. It stops `self.BLOCK` that no line sets.
         """
-        is_own = _is_of_module(name) or name == "training" or name.startswith("_")
+        is_own = _is_of_module(name) or name.startswith("_")
         source = self.reader.modules.source
         if not source or source.hidden or is_own:
             return False
@@ -395,7 +404,11 @@ def is_switch(name: str, function: Function) -> bool:
 
 
 def _is_of_module(name):
-    """Whether torch.nn.Module has a name for its own use, or Python calls it by itself."""
+    """Whether a name is torch.nn.Module's own, or Python calls it by itself.
+
+    For a layer that defines a method or sets an attribute. It stops a train() or a register_buffer that changes what
+    forward reads, and a self.training that eval() writes over.
+    """
     return name in OF_MODULE or name.startswith("__")
 
 

@@ -373,7 +373,8 @@ class Language:
         return options.get(name, all(known[position : position + 1]))
 
     def debug_barrier(self):
-        """Nothing."""
+        """Nothing but that what is stored before it is seen by all threads."""
+        self.tiles.memory.fence()
 
     def program_id(self, axis):
         """The program's number."""

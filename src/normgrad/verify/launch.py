@@ -73,7 +73,7 @@ OF_ONE_SHAPE = {
 }
 # what a kernel rests on besides its arguments
 SAID = re.compile(
-    " other than 1| before a lock is given back |what line .* (promises|asserts)"
+    " other than 1| without a barrier|what line .* (promises|asserts)"
     "|^targets "
 )
 

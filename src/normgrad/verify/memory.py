@@ -100,6 +100,9 @@ class Memory:
     unread: list[NotRead] = field(default_factory=list)
     in_first_row: dict[str, bool] = field(default_factory=dict)
     is_read: bool = False
+    # what the claim is for, in words; the lines of stores that a barrier makes visible to all threads
+    told: dict[str, None] = field(default_factory=dict)
+    fenced: set[int] = field(default_factory=set)
     # what is read as the zeros that it holds before the kernel
     zeros: set[str] = field(default_factory=set)
     # {the largest of a tile, or of those up to a turn: the turn that it depends on}
@@ -250,7 +253,7 @@ class Memory:
         left = self._bounds(mask, places, "reads")
         row, column = by_letter.get("i"), by_letter.get("j")
         access = Access(row, column, tuple(self.places.active), self.line)
-        inside = self._stored(pointer.name, access)
+        inside = self._stored(pointer, access)
         if inside is None:
             if bound.before is None:
                 raise Wrong(f"{pointer.name} is read before it is written")
@@ -296,11 +299,12 @@ class Memory:
         letters = column.symbol
         return total(N, lambda r: ONEHOT[row.symbol, r] * inside.xreplace({letters: r}))
 
-    def _stored(self, name, access):
+    def _stored(self, pointer, access):
         """What this program has stored in that entry, None where it has stored nothing in the tensor.
 
         For x + residual, which is stored and read again. It stops a read of tiles that no store has reached.
         """
+        name = pointer.name
         stores = self.stores.get(name)
         if name in self.faults:
             raise NotRead(f"{name} is read after a store that is not followed")
@@ -313,9 +317,27 @@ class Memory:
             raise NotRead(f"{name} is read where it may not be written yet")
         words = f"what a program stores in {name} it reads there again"
         self.assumed[words] = None
+        if not pointer.offset.axes:
+            self._say_unfenced(stores)
         pairs = (i, access.row), (j, access.column)
         symbols = {letter: p.symbol for letter, p in pairs if p is not None}
         return stores[0].value.xreplace(symbols)
+
+    def fence(self) -> None:
+        """tl.debug_barrier(): every thread of the program sees what is stored until here."""
+        if not self.guards:
+            for stores in self.stores.values():
+                self.fenced.update(store.line for store in stores)
+
+    def _say_unfenced(self, stores):
+        """Say which stores other threads of the program read, without a barrier in between.
+
+        For a number of a row that is stored and read again. It stops a number that one thread stores and the others
+        read before; a tile, which has one size in a kernel, is read by the threads that stored it.
+        """
+        for line in sorted({store.line for store in stores} - self.fenced):
+            words = f"stores in line {line} that are done before line {self.line} reads"
+            self.told[f"{words} them, without a barrier"] = None
 
     def _apart(self, name, store, load):
         """Refuses a load of what another turn or another program may write.

@@ -241,7 +241,7 @@ class Source:
 
     def wrappers(self, name: str) -> list[ast.expr]:
         """The decorators of a function, and what is called with it later."""
-        later = [value.func for value in self.constants.get(name, [])]
+        later = [value.func for value in self.constants.get(name, []) if value]
         return [*self.functions[name][0].decorator_list, *later]
 
     def _check_wrapper(self, node, name):

@@ -86,7 +86,7 @@ class Tiles:
         self.memory.moving = self.sums.maxima.moving
         self.unbound = self.memory.unbound
         # what the claim is for, as "HAS_BIAS=True"; what of it the binding does not say
-        self.told: dict[str, None] = {}
+        self.told = self.memory.told
         self.guessed: dict[str, None] = {}
         # sums of less than float32, as "float16 (line 9)"; statistics that a cast makes so
         self.narrow: dict[str, None] = {}

@@ -348,7 +348,7 @@ def at_its_eps(
         setting = f"eps={float(number)}"
         claims = list(at_number.claims)
         for position, claim in enumerate(claims):
-            if not any(said.startswith("eps=") for said in claim.settings):
+            if not re.search(r"\beps=", str(claim)):
                 settings = (*claim.settings, setting)
                 claims[position] = replace(claim, settings=settings)
         at_number = replace(at_number, claims=tuple(claims))
