@@ -1,19 +1,15 @@
-"""The forward of one torch.nn.Module as a function of its tensors, and whether it is a norm for every N.
+"""What the forward of one torch.nn.Module finds under self, and whether it is a norm for every N.
 
-verify reads functions. Here the forward of an object becomes one: in the place of self stand its parameters, which are
-arguments, its numbers as they are now, and its methods, which are functions beside it. A number that is N, or a root
-of N, is written as that of the rows, and the verdict says so.
+verify reads functions, and asks for what is under self by its name: a number as it is now, or a method. A number that
+is N, or a root of N, is that of the rows, and the verdict says so.
 """
 
 from __future__ import annotations
 
-import ast
 import dis
-import linecache
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from itertools import count
 from types import FunctionType
 from typing import Any
 
@@ -21,8 +17,7 @@ import torch
 
 from .spec import NormSpec
 
-PLAIN = (bool, int, float, str, type(None))
-WEIGHT, BIAS, COLUMNS = ARGUMENTS = "self_weight", "self_bias", "self_columns"
+PLAIN = (bool, int, float, str, type(None), torch.dtype)
 POWERS = (0.5, -0.5, -1.0)
 PROVED, REFUTED, UNDECIDED = "proved", "refuted", "undecided"
 SECONDS = 10
@@ -32,7 +27,6 @@ FUNCTIONS = {"layer_norm", "rms_norm"}
 LENGTHS = FUNCTIONS | {"normalize", "norm", "vector_norm", "std", "std_mean"}
 SUMS = {"mean", "sum", "var", "var_mean"}
 ROOTS = {"sqrt", "rsqrt"}
-_serial = count()
 
 # The operator of spec.py in torch's operations; what is absent is left out.
 DENOMINATORS = {
@@ -42,200 +36,88 @@ DENOMINATORS = {
 }
 
 
-class Unreadable(Exception):
-    """What a forward asks of its module that is no number, no parameter and no method."""
-
-
-@dataclass
 class Forward:
-    """A module's forward as functions of its tensors.
+    """What a module's forward finds under self, besides parameters and buffers that have a role.
 
-    Args:  roles: {name of a parameter: "weight" or "bias"}; columns: N; training: what self.training is
-           sizes: what is said of the module's numbers, as "dim = N"; asks_training: whether self.training is read
-           functions: {name: a method as a function of ARGUMENTS and its own}; files: where their text is
+    Args:  columns: N, 0 for a norm of any N; training: what self.training is
     """
 
-    module: torch.nn.Module
-    roles: Mapping[str, str]
-    columns: int
-    training: bool = False
-    sizes: dict[str, None] = field(default_factory=dict)
-    asks_training: bool = False
-    functions: dict[str, FunctionType | None] = field(default_factory=dict)
-    files: list[str] = field(default_factory=list)
+    def __init__(self, module: torch.nn.Module, columns: int, training: bool):
+        self.kinds = type(module).__mro__
+        self.own = {**vars(module), **module._buffers, **module._parameters}
+        self.own["training"] = training
+        numbers: dict[str, Any] = {}
+        for kind in reversed(self.kinds):
+            numbers |= vars(kind)
+        numbers |= self.own
+        # {attribute: its value}, with N in the place of what is N
+        self.numbers = {
+            name: _in_columns(value, columns)
+            for name, value in numbers.items()
+            if _is_plain(value)
+        }
+        # {(attribute, the class above which it is looked up): its value}, of what was asked for
+        self.asked: dict[tuple[str, type | None], Any] = {}
 
-    def method(self, name: str, classes: tuple[type, ...]) -> FunctionType:
-        """The function of a method, which the first of some classes has.
+    def look(self, name: str, above: type | None = None) -> Any:
+        """A number, or the function of a method; above: the class in which super() stands, None without it.
 
-        Raises:  Unreadable for what is no plain function, or asks for more of its module
+        Raises:  NotRead for what is neither
         """
-        from .verify.python_source import definition
         from .verify.values import NotRead
 
-        owner = next((kind for kind in classes if name in vars(kind)), None)
-        if owner is None or owner is torch.nn.Module:
-            raise Unreadable(f"self.{name}")
-        if not _has_plain_attributes(type(self.module)):
-            raise Unreadable(
-                f"{type(self.module).__name__}, which looks its attributes up"
+        value, kinds = self.numbers.get(name), self.kinds
+        if above is not None:
+            kinds = kinds[kinds.index(above) + 1 :]
+        if above is not None or name not in self.numbers:
+            owner = next(
+                (kind for kind in kinds if name in vars(kind)), torch.nn.Module
             )
-        # a class may have the name of the one above
-        height = type(self.module).__mro__.index(owner)
-        function_name = f"{owner.__name__}_{height}_{name}"
-        if function_name in self.functions:
-            if self.functions[function_name] is None:
-                raise Unreadable(f"self.{name}, which calls itself")
-            return self.functions[function_name]
-        self.functions[function_name] = None
-        method = vars(owner)[name]
-        is_static = isinstance(method, staticmethod)
-        function = method.__func__ if is_static else method
-        if not isinstance(function, FunctionType):
-            raise Unreadable(f"self.{name}, a {type(function).__name__}")
-        try:
-            tree = definition(function)
-        except NotRead as reason:
-            raise Unreadable(str(reason)) from None
-        if len(tree.decorator_list) != is_static:
-            raise Unreadable(f"self.{name}, which is decorated")
-        tree.decorator_list.clear()
-        names = dict(function.__globals__)
-        cells = function.__closure__ or ()
-        for free, cell in zip(function.__code__.co_freevars, cells, strict=True):
-            if free != "__class__":
-                names[free] = cell.cell_contents
-        itself = "" if is_static else tree.args.args.pop(0).arg
-        names |= _Methods(self, itself, owner).rewritten(tree)
-        tree.args.args[:0] = [ast.arg(argument) for argument in ARGUMENTS]
-        tree.name, tree.returns = function_name, None
-        self.functions[function_name] = self.compiled(
-            ast.unparse(tree), function_name, names
-        )
-        return self.functions[function_name]
+            value = vars(owner).get(name)
+            is_set = above is None and name in self.own
+            is_method = isinstance(value, FunctionType | staticmethod)
+            if owner is torch.nn.Module or is_set or not is_method:
+                raise NotRead(f"self.{name}")
+        self.asked[name, above] = value
+        return value
 
-    def compiled(self, text: str, name: str, names: dict[str, Any]) -> FunctionType:
-        """The function of a text, which inspect finds until the files are dropped."""
-        file = f"<forward {next(_serial)}>"
-        self.files.append(file)
-        linecache.cache[file] = len(text), None, text.splitlines(True), file
-        exec(compile(text, file, "exec", dont_inherit=True), names)
-        return names[name]
+    def sizes(self) -> list[str]:
+        """What is said of the numbers that were asked for, as "dim = N"."""
+        words = []
+        for (name, _), value in self.asked.items():
+            for part in value if isinstance(value, tuple) else (value,):
+                if hasattr(part, "free_symbols"):
+                    words.append(f"{name} = {part}")
+        return words
 
 
-def _unbound(name):
-    """A name that nothing binds, at which verify stops: where a branch that is not taken asks for it, nothing does."""
-    return ast.Name(f"attribute_{name}_of_self", ast.Load())
+def _is_plain(value):
+    """Whether an attribute is a number, a flag, a text, a dtype or None, or a tuple of such."""
+    if type(value) in (tuple, list, torch.Size):
+        return all(map(_is_plain, value))
+    return type(value) in PLAIN
+
+
+def _in_columns(value, columns):
+    """A number, with N in its place where it is N, or a root of N."""
+    from sympy import Rational
+
+    from .symbolic.symbols import N
+
+    if type(value) in (tuple, list, torch.Size):
+        return tuple(_in_columns(part, columns) for part in value)
+    if columns and type(value) is int and value == columns:
+        return N
+    for power in POWERS if columns and type(value) is float else ():
+        if value == columns**power:
+            return N ** Rational(power)
+    return value
 
 
 def _has_plain_attributes(kind):
     """Whether self.name is what torch.nn.Module makes of it."""
     names = ("__getattr__", "__getattribute__")
     return all(getattr(kind, n) is getattr(torch.nn.Module, n) for n in names)
-
-
-class _Methods(ast.NodeTransformer):
-    """A method without self.
-
-    Args:  itself: what the method calls its module; owner: the class that it is of
-    """
-
-    def __init__(self, forward: Forward, itself: str, owner: type):
-        self.forward, self.itself, self.owner = forward, itself, owner
-        self.names: dict[str, Any] = {}
-
-    def rewritten(self, tree: ast.FunctionDef) -> dict[str, Any]:
-        """The names that the method needs besides its module's; the tree is changed in place."""
-        for argument in (
-            *tree.args.posonlyargs,
-            *tree.args.args,
-            *tree.args.kwonlyargs,
-        ):
-            argument.annotation = None
-            if argument.arg in ARGUMENTS:
-                raise Unreadable(f"an argument {argument.arg}")
-        tree.body = [self.visit(line) for line in tree.body]
-        return self.names
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        """An annotation says nothing."""
-        if node.value is None:
-            return ast.Pass()
-        return self.visit(ast.Assign([node.target], node.value, lineno=node.lineno))
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        """The module itself, elsewhere than before a dot, is not followed."""
-        if node.id == self.itself or node.id in (*ARGUMENTS, "super"):
-            raise Unreadable(f"{node.id} itself")
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        """A method of the module, or of a class above."""
-        classes = type(self.forward.module).__mro__
-        match node.func:
-            case ast.Attribute(ast.Name(self.itself), name) if not self._has(name):
-                pass
-            case ast.Attribute(ast.Call(ast.Name("super"), [] | [_, _]), name):
-                classes = classes[classes.index(self.owner) + 1 :]
-            case _:
-                return self.generic_visit(node)
-        function = self.forward.method(name, classes)
-        self.names[function.__name__] = function
-        arguments = [ast.Name(argument, ast.Load()) for argument in ARGUMENTS]
-        positional = [self.visit(argument) for argument in node.args]
-        keywords = [self.visit(keyword) for keyword in node.keywords]
-        called = ast.Name(function.__name__, ast.Load())
-        return ast.Call(called, [*arguments, *positional], keywords)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """A parameter, or a number as it is now."""
-        match node:
-            case ast.Attribute(ast.Name(self.itself), name, ast.Load()):
-                return self._value(name)
-            case ast.Attribute(ast.Name(self.itself), name):
-                raise Unreadable(f"self.{name}, which is changed")
-        return self.generic_visit(node)
-
-    def _has(self, name):
-        module = self.forward.module
-        return name in {**vars(module), **module._parameters, **module._buffers}
-
-    def _value(self, name):
-        forward = self.forward
-        module = forward.module
-        if name == "training":
-            forward.asks_training = True
-            return ast.Constant(forward.training)
-        if name in forward.roles:
-            return ast.Name(f"self_{forward.roles[name]}", ast.Load())
-        for tensors in (module._parameters, module._buffers):
-            if name in tensors and tensors[name] is None:
-                return ast.Constant(None)
-        if name in vars(module):
-            return self._constant(name, vars(module)[name])
-        for kind in type(module).__mro__:
-            if name in vars(kind):
-                return self._constant(name, vars(kind)[name])
-        return _unbound(name)
-
-    def _constant(self, name, value):
-        """A number, or those of a tuple, as text; of N where it is N, or a root of N."""
-        if type(value) in (tuple, list, torch.Size):
-            return ast.Tuple([self._constant(name, part) for part in value], ast.Load())
-        if isinstance(value, torch.dtype):
-            self.names[f"self_{name}"] = value
-            return ast.Name(f"self_{name}", ast.Load())
-        if type(value) not in PLAIN:
-            return _unbound(name)
-        columns = self.forward.columns
-        size = ast.Name(COLUMNS, ast.Load())
-        if type(value) is int and value == columns:
-            self.forward.sizes[f"{name} = N"] = None
-            return size
-        for power in POWERS if columns else ():
-            if type(value) is float and value == columns**power:
-                self.forward.sizes[f"{name} = N**{power}"] = None
-                return ast.BinOp(size, ast.Pow(), ast.Constant(power))
-        return ast.Constant(value)
 
 
 @dataclass(frozen=True)
@@ -267,37 +149,40 @@ def compared(
         return Reading("not read", "eps is that of the dtype")
     try:
         from .verify import verify
+        from .verify.programs import input_of
+        from .verify.python_objects import Live
+        from .verify.values import NotRead
     except ModuleNotFoundError as error:
         return Reading("not read", f"there is no {error.name}")
+    kind = type(module)
+    if not _has_plain_attributes(kind):
+        return Reading("not read", f"{kind.__name__}, which looks its attributes up")
+    text = reference_text(spec, set(roles.values()), columns, gate)
+    tensors = {name: input_of(role, role) for name, role in roles.items()}
+    inputs = {"weight": "weight", "bias": "bias", "columns": "N"}
     sizes: dict[str, None] = {}
-    asks_training = False
     for training in (False, True):
-        if training and not asks_training:
-            break
-        forward = Forward(module, roles, columns, training)
+        forward = Forward(module, columns, training)
+        key = kind, text, repr(roles), repr(forward.numbers)
         try:
-            function = forward.method("forward", type(module).__mro__)
-            text = reference_text(spec, set(roles.values()), columns, gate)
-            reference = forward.compiled(text, "norm", {"torch": torch})
-            texts = tuple("".join(linecache.getlines(file)) for file in forward.files)
-            asks_training = forward.asks_training
-            sizes |= forward.sizes
-            key = type(module), texts
             if key not in verdicts:
-                taken = function.__code__.co_varnames[len(ARGUMENTS) :]
-                inputs = dict(zip(taken, ["x", "gate"][: 1 + bool(gate)], strict=False))
-                inputs |= {WEIGHT: "weight", BIAS: "bias", COLUMNS: "N"}
-                verdicts[key] = verify(
-                    function, reference, run=False, seconds=SECONDS, **inputs
-                )
-            verdict = verdicts[key]
-        except Unreadable as reason:
+                function = forward.look("forward")
+                taken = function.__code__.co_varnames
+                values = Live(forward.look, tensors), "x", *["gate"] * bool(gate)
+                inputs |= dict(zip(taken, values, strict=False))
+                options = {"run": False, "seconds": SECONDS, **inputs}
+                verdict = verify(function, (text, "norm"), **options)
+                verdicts[key] = verdict, list(forward.asked)
+            verdict, asked = verdicts[key]
+            for name, above in asked:
+                forward.look(name, above)
+        except NotRead as reason:
             return Reading("not read", str(reason))
-        finally:
-            for file in forward.files:
-                linecache.cache.pop(file, None)
         if not verdict:
             return _unproved(verdict)
+        sizes |= dict.fromkeys(forward.sizes())
+        if ("training", None) not in asked:
+            break
     return Reading(PROVED, ", ".join(sizes))
 
 
@@ -319,7 +204,7 @@ def reference_text(
 ) -> str:
     """The operator of a spec as a function of torch, an absent weight or bias left out."""
     arguments = "x, gate" if gate else "x"
-    lines = [f"def norm({arguments}, weight, bias, self_columns):"]
+    lines = [f"def norm({arguments}, weight, bias, columns):"]
     if gate == "first":
         lines.append("x = x * torch.nn.functional.silu(gate)")
     if spec.center:
@@ -329,7 +214,7 @@ def reference_text(
     scale = repr(spec.scale)
     for power in POWERS:
         if columns and spec.scale == columns**power:
-            scale = f"self_columns ** {power}"
+            scale = f"columns ** {power}"
     if spec.scale != 1:
         lines.append(f"y = y * {scale}")
     if "weight" in present:
@@ -340,7 +225,7 @@ def reference_text(
     if gate == "last":
         lines.append("y = y * torch.nn.functional.silu(gate)")
     lines.append("return y")
-    return "\n    ".join(lines) + "\n"
+    return "import torch\n" + "\n    ".join(lines) + "\n"
 
 
 @cache

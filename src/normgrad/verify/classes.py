@@ -24,6 +24,7 @@ from .python_objects import (
     FunctionClass,
     Instance,
     Layer,
+    Method,
     lasting,
 )
 from .scopes import BACKWARD, SETUP, Scope, check_constant, local_names
@@ -147,18 +148,20 @@ class Classes:
         inherited = {} if base is LAYER else base.methods
         inner = Scope(scope, local_names(node.body), self.reader)
         self.reader.execute(node.body, inner)
-        for name, value in list(inner.names.items()):
+        names = inner.names
+        for name, value in list(names.items()):
             if name != "forward" and is_apart(value) and not _is_of_module(name):
-                del inner.names[name]
+                del names[name]
                 continue
             if not isinstance(value, Function) or value.node.decorator_list:
                 raise NotRead(f"{node.name}.{name}, which is no plain method")
             if _is_of_module(name) and name not in ("__init__", "__repr__"):
                 raise NotRead(f"{node.name}.{name}, which is torch's own or Python's")
             value.scope = scope
-        if inherited and "__init__" in inner.names:
+        if inherited and "__init__" in names:
             raise NotRead(f"{node.name}.__init__, beside that of its base")
-        scope.names[node.name] = Layer(node.name, inherited | inner.names)
+        methods = inherited | names
+        scope.names[node.name] = Layer(node.name, methods, _switches_of(methods))
 
     # layers
 
@@ -174,7 +177,7 @@ class Classes:
         if made:
             given = {name: values[name] for name in own if name in values}
             for name, value in given.items():
-                if isinstance(value, Array) and is_switch(name, made):
+                if isinstance(value, Array) and name in kind.switches:
                     given[name] = True
             self._initialize(made, {made.parameters[0]: instance, **given})
             if not instance.ready:
@@ -295,7 +298,7 @@ class Classes:
                 is_tensor = made and isinstance(value, TrainedParameter)
                 return value.tensor if is_tensor else value
             case Instance(layer=layer) if name in layer.methods:
-                return partial(self._of_layer, layer.methods[name], owner)
+                return Method(layer.methods[name], owner)
             case Instance(layer=layer) if self._is_unset(name):
                 raise Wrong(f"an AttributeError: {layer.name} has no {name}")
             case FunctionClass() if name == "apply":
@@ -321,9 +324,6 @@ class Classes:
             if isinstance(node, ast.Constant) and node.value == name:
                 return False
         return True
-
-    def _of_layer(self, method, instance, *args):
-        return self.reader.call(method, [instance, *args])
 
     # autograd Functions
 
@@ -386,21 +386,23 @@ def _check_private(node):
             raise NotRead(f"{name} in the class {node.name}, which Python renames")
 
 
-def is_switch(name: str, function: Function) -> bool:
-    """Whether an argument of __init__ says nothing but that the parameter of its name is there.
+def _switches_of(methods):
+    """The arguments of __init__ that say nothing but that the parameter of their name is there.
 
     For `self.bias = nn.Parameter(torch.zeros(size)) if bias else None`. It stops an argument whose value counts, and
     `None if bias else nn.Parameter(...)`.
     """
-    uses, tests = [], []
-    for node in nodes_of(function.node):
+    tests, names = [], []
+    made = methods.get("__init__")
+    for node in nodes_of(made.node) if made else ():
         match node:
-            case ast.Name(id=used) if used == name:
-                uses.append(node)
-            case ast.If(test, [ast.Assign(value=made), *_]) | ast.IfExp(test, made):
-                if re.match(r"[\w.]*Parameter\(", ast.unparse(made)):
+            case ast.Name():
+                names.append(node)
+            case ast.If(test, [ast.Assign(value=value), *_]) | ast.IfExp(test, value):
+                if re.match(r"[\w.]*Parameter\(", ast.unparse(value)):
                     tests.append(test)
-    return bool(uses) and all(use in tests for use in uses)
+    others = {name.id for name in names if name not in tests}
+    return {name.id for name in names if name.id in made.parameters} - others
 
 
 def _is_of_module(name):

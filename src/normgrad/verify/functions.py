@@ -11,7 +11,6 @@ from functools import lru_cache
 from types import FunctionType, ModuleType
 from typing import Any
 
-import sympy
 from sympy import Expr, Indexed, S, Symbol, evaluate
 
 from ..symbolic.patience import SECONDS, limited
@@ -33,7 +32,7 @@ from .arrays import (
     tracing,
 )
 from .binding import letter
-from .classes import gradients_of, is_switch, results_of
+from .classes import gradients_of, results_of
 from .definitions import LETTERS, is_target
 from .genuine import member
 from .interpreter import Raised, Reader, flat
@@ -465,8 +464,8 @@ def parameters_of(
     is_class = isinstance(target, FunctionClass)
     function, first = target, 0
     if isinstance(target, Layer):
-        names, needed, columns, switches = _parameters_of_layer(target)
-        return names, needed, False, columns, _defaults(target, ()), switches
+        names, needed, columns = _parameters_of_layer(target)
+        return names, needed, False, columns, _defaults(target, ()), target.switches
     if is_class:
         if "forward" not in target.methods:
             raise NotRead(f"{target.name}, which has no forward")
@@ -483,14 +482,13 @@ def parameters_of(
 
 
 def _parameters_of_layer(layer):
-    """(the parameters of a layer's __init__ and forward, and the names of those that it trains; the needed; the sizes;
-    those that say whether the parameter of their name is there).
+    """(the parameters of a layer's __init__ and forward, and the names of those that it trains; the needed; the sizes).
 
     The number of entries of a weight is N, because it is bound as (N,): it fits no other number.
     """
     if "forward" not in layer.methods:
         raise NotRead(f"{layer.name}, which has no forward")
-    names, needed, columns, switches = [], [], [], []
+    names, needed, columns = [], [], []
     for method in METHODS_OF_LAYER:
         if method not in layer.methods:
             continue
@@ -512,9 +510,7 @@ def _parameters_of_layer(layer):
                 ) if ast.unparse(called).endswith("Parameter"):
                     if _is_handed_over(name, entries, function):
                         continue
-                    if name in own and is_switch(name, function):
-                        switches.append(name)
-                    else:
+                    if name not in layer.switches:
                         names.append(name)
                         needed.append(name)
                     match entries:
@@ -523,7 +519,7 @@ def _parameters_of_layer(layer):
     repeated = {name for name in names if names.count(name) > 1}
     if repeated:
         raise NotRead(f"{layer.name}: {min(repeated)} is the name of two things")
-    return names, needed, columns, switches
+    return names, needed, columns
 
 
 def _is_handed_over(name, entries, function):
@@ -567,7 +563,4 @@ def _alternatives(node):
 def entry(a: Array, letters: Sequence[Symbol]) -> Expr:
     """The entry of a result at indices, one for each axis of more than one entry."""
     kept = [axis for axis, size in enumerate(a.shape) if size != 1]
-    e = a.unnoted().xreplace(dict(zip(map(a.letter, kept), letters, strict=True)))
-    if any(part.name == "turn" for part in e.atoms(sympy.Dummy)):
-        raise NotRead("what the last turn of a loop leaves")
-    return e
+    return a.unnoted().xreplace(dict(zip(map(a.letter, kept), letters, strict=True)))

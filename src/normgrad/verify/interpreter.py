@@ -68,6 +68,8 @@ from .python_objects import (
     Instance,
     LastingDict,
     LastingList,
+    Live,
+    Method,
     Module,
     Named,
 )
@@ -510,6 +512,8 @@ class Reader(Walker):
                 return owner
             case Context() | Instance() | FunctionClass():
                 return self.classes.attribute(owner, name)
+            case Live():
+                return self.introspection.attribute(owner, name)
             case Fields(values=values) if name in values:
                 return values[name]
             case Largest() if name == "values":
@@ -565,6 +569,8 @@ class Reader(Walker):
     def value_Call(self, node, scope):
         """The value of a call."""
         target = self.evaluate(node.func, scope)
+        if isinstance(target, Live) and target.above:
+            return target
         if isinstance(target, Launched) and node is not self.statement:
             # the compiled kernel on a GPU, None in the interpreter
             raise NotRead("what a launch returns is used")
@@ -585,6 +591,8 @@ class Reader(Walker):
                 return target(*args, **options)
             case Function():
                 return self._call_function(target, args, options)
+            case Method(function=function, owner=owner):
+                return self._call_function(function, [owner, *args], options)
             case Launched():
                 return self.caller.launch(target, args, options)
             case Quiet():

@@ -5,16 +5,17 @@ from __future__ import annotations
 import builtins
 import math
 import sys
+from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any
 
-from sympy import Rational
+from sympy import Expr, Rational
 
 from ..symbolic.symbols import M, N
 from .arrays import NotRead, Scalar, state
 from .genuine import OPERATORS, check_builtin, check_tensor, is_from, member
 from .launch import JitKernel
-from .python_objects import KNOWN, Function, Module
+from .python_objects import KNOWN, Function, Live, Method, Module
 from .python_source import definition
 from .scopes import builtin
 from .source import plain, source_of
@@ -41,6 +42,8 @@ class Outside:
             value = free[name]
         elif name in names:
             value = names[name]
+        elif name == "super" and self.reader.introspection.module:
+            return replace(self.reader.introspection.module, above=free["__class__"])
         else:
             if name in BUILTINS:
                 check_builtin(name)
@@ -53,6 +56,21 @@ class Introspection:
 
     def __init__(self, reader):
         self.reader = reader
+        # whose forward is read
+        self.module: Live | None = None
+
+    def attribute(self, owner: Live, name: str) -> Any:
+        """An attribute of a module, whose tensors nobody writes."""
+        if name in owner.tensors:
+            tensor = owner.tensors[name].value()
+            tensor.memory.fixed = f"self.{name}"
+            return tensor
+        value = owner.look(name, owner.above)
+        if isinstance(value, FunctionType):
+            return Method(self.function_of(value), self.module)
+        if isinstance(value, staticmethod):
+            return self.function_of(value.__func__)
+        return self.admit(value)
 
     def admit(self, value: Any) -> Any:
         """An object of Python's as what it is here."""
@@ -60,8 +78,11 @@ class Introspection:
             value = self.reader.compiled(value)
         if value is None or isinstance(value, Known) or type(value) in (bool, int, str):
             return value
-        if value in (M, N):
-            return Scalar(value, "int")
+        if isinstance(value, Live):
+            self.module = value
+            return value
+        if isinstance(value, Expr):
+            return Scalar(value, "int" if value in (M, N) else "float")
         if type(value) is float and math.isfinite(value):
             return Scalar(Rational(repr(value)), "float")
         if type(value) is tuple:
@@ -102,7 +123,6 @@ class Introspection:
         if function.__builtins__ is not vars(builtins):
             raise NotRead(f"{function.__name__}, which has other builtins")
         node = definition(function)
-        self.reader.declarations.check_decorators(node, Outside(self.reader, function))
         values = function.__defaults__ or ()
         pairs = zip(positional(node.args)[::-1], values[::-1], strict=False)
         defaults = dict(pairs) | (function.__kwdefaults__ or {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,10 +122,14 @@ class FunctionClass:
 
 @dataclass(eq=False)
 class Layer:
-    """A subclass of torch.nn.Module: its name and its methods."""
+    """A subclass of torch.nn.Module: its name and its methods.
+
+    Args:  switches: arguments of __init__ that only say whether the parameter of their name is there
+    """
 
     name: str
     methods: dict[str, Function]
+    switches: set[str]
 
 
 class LastingList(list):
@@ -147,6 +152,28 @@ def lasting(value: Any) -> Any:
     if isinstance(owner, list | dict):
         raise NotRead("a method of a list or dict that __init__ made")
     return value
+
+
+@dataclass(eq=False)
+class Live:
+    """A torch.nn.Module of this process.
+
+    Args:  look: what it has under a name: a plain value, or a method's function; of the classes above one, where one is
+           given; tensors: {name of a parameter or buffer: its Input}
+           above: of super(), the class in which it stands; None for the module itself
+    """
+
+    look: Callable[[str, type | None], Any]
+    tensors: Mapping[str, Any]
+    above: type | None = None
+
+
+@dataclass(eq=False)
+class Method:
+    """A method; owner: the layer that it is called of."""
+
+    function: Function
+    owner: Any
 
 
 @dataclass(eq=False)
