@@ -338,7 +338,7 @@ def test_a_repository_is_checked_by_its_comments(repository, command):
     summary = f"10 checked: 7 {PROVED}, 1 not read, 2 refuted"
     assert out.endswith(f"{summary}; 3 functions of 2 files have no comment\n")
     assert "checked against forward\n" in out
-    assert "where rms_norm is normgrad.verify.norm()" in out
+    assert "checked against normgrad.verify.norm()" in out
 
 
 def test_a_file_and_a_function_are_chosen(repository, command):

@@ -313,6 +313,13 @@ def norm(
     return Norm(defs, outputs, arguments=arguments)
 
 
+def call_of(arguments: Mapping[str, object]) -> str:
+    """The call of norm that has these arguments, its defaults left out."""
+    defaults = norm.__kwdefaults__
+    texts = [f"{k}={v!r}" for k, v in arguments.items() if v != defaults[k]]
+    return f"norm({', '.join(texts)})"
+
+
 def softmax() -> Norm:
     """The softmax of each row, y, and its gradient dx."""
     y = exp(at.x) / columns(exp(at.x))

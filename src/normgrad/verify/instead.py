@@ -10,7 +10,7 @@ from sympy import S, evaluate
 
 from ..symbolic.patience import OutOfPatience
 from ..symbolic.symbols import N, eps
-from .definitions import CHOICES, Norm, norm
+from .definitions import CHOICES, Norm, call_of, norm
 from .replay import Case
 from .verdict import REFUTED, Verdict, compare, eps_of
 
@@ -52,15 +52,14 @@ def _norm_of(case, definitions):
     words = _eps_instead(case, definitions)
     if words:
         return f"it is what is defined {words}"
-    arguments, defaults = definitions.arguments, norms().arguments
+    arguments = definitions.arguments
     for argument, values in VALUES.items():
         for value in values:
             if value == arguments[argument]:
                 continue
             changed = {**arguments, argument: value}
             if is_stored(case, norms(**changed)):
-                texts = [f"{k}={v!r}" for k, v in changed.items() if v != defaults[k]]
-                return f"it is {case.defined} of norm({', '.join(texts)})"
+                return f"it is {case.defined} of {call_of(changed)}"
     return ""
 
 

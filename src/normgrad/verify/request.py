@@ -37,7 +37,15 @@ from pathlib import Path
 from typing import Any
 
 from . import binding, programs
-from .definitions import NUMBERS, Norm, cross_entropy, log_softmax, norm, softmax
+from .definitions import (
+    NUMBERS,
+    Norm,
+    call_of,
+    cross_entropy,
+    log_softmax,
+    norm,
+    softmax,
+)
 from .entries import FUNCTION, NUMBA, TRITON, Entry, definitions_of, entries_of
 from .front import verify
 from .source import is_file, text_of
@@ -56,8 +64,6 @@ DEFINITIONS = {
     "log_softmax": log_softmax,
     "cross_entropy": cross_entropy,
 }
-# those that take no arguments
-EXPONENTIALS = ("softmax", "log_softmax", "cross_entropy")
 OWN_FORWARD = "own_forward"
 OPTIONS = ("outputs", "reference")
 COMMENT = re.compile(r"#\s*verify:")
@@ -81,30 +87,21 @@ def parsed(text: str, argument: str = "text"):
     return value_of(argument, text, VALUES, CALLS, words=True)
 
 
-def norm_of(text: str, argument: str = "--norm") -> Norm:
+def norm_of(text: str) -> Norm:
     """The definitions that a text asks for, as "center=True, bias=True" or "layer_norm(bias=False)"."""
     name = text.partition("(")[0].strip()
     call = f"norm({text})"
     if name in DEFINITIONS:
         call = text if "(" in text else f"{name}()"
-    value = value_of(argument, call, NUMBERS, DEFINITIONS, words=True)
-    if not isinstance(value, Norm):
-        raise ValueError(f"{argument}: got {text!r}, needs the arguments of one norm")
-    return value
+    return value_of("--norm", call, NUMBERS, DEFINITIONS, words=True)
 
 
 def in_full(text: str) -> str:
     """What definitions a text asks for, for the reader of a verdict."""
-    name = text.partition("(")[0].strip()
-    if name not in DEFINITIONS:
-        return f"normgrad.verify.norm({text})"
-    if name in EXPONENTIALS:
-        return f"normgrad.verify.{name}()"
-    options = getattr(DEFINITIONS[name], "keywords", {})
-    given = ", ".join(f"{key}={value!r}" for key, value in options.items())
-    if name == "norm":
-        return f"normgrad.verify.{text}"
-    return f"{text}, where {name} is normgrad.verify.norm({given})"
+    arguments = norm_of(text).arguments
+    # softmax and its like take none
+    call = call_of(arguments) if arguments else f"{text.removesuffix('()')}()"
+    return f"normgrad.verify.{call}"
 
 
 def axes_of(text: str) -> tuple[str | int, ...]:
