@@ -95,50 +95,35 @@ class Declarations:
 
     def check_decorators(self, node: ast.FunctionDef, scope: Any) -> None:
         """Refuse a decorator by which a function may be another one."""
-        if self.reader.compiled is not None:
-            return  # a compiler's object is what the decorators have left
         for decorator in node.decorator_list:
-            match decorator:
-                case ast.Lambda(ast.arguments(args=[part]), ast.Name(part_name)) if (
-                    part.arg == part_name
-                ):
-                    continue
-            if isinstance(decorator, ast.Call):
-                if self._is_compiled(decorator, scope):
-                    continue
-                value = QUIET if self.reader.is_quiet(decorator, scope) else None
-                if self._path(decorator.func, scope) == "functools.wraps":
-                    continue
-                if self._is_operator(decorator, node, scope):
-                    continue
-            elif self._is_plain_wrapper(decorator, scope):
+            if self._is_passed_over(decorator, node, scope):
                 continue
+            if isinstance(decorator, ast.Call):
+                value = QUIET if self.reader.is_quiet(decorator, scope) else None
             else:
                 value = self.reader.evaluate(decorator, scope)
             if value not in (STATIC, ONCE, QUIET):
                 raise NotRead(f"the decorator of {node.name}")
             state().cut |= value is QUIET
 
-    def _is_plain_wrapper(self, node, scope):
-        """Whether a decorator is one of torch's that leaves a function what it says, without an autocast."""
-        return self._path(node, scope) in WRAPPERS
-
-    def _is_compiled(self, decorator, scope):
-        """Whether a decorator is torch.compile with options.
+    def _is_passed_over(self, decorator, node, scope):
+        """Whether a decorator leaves a function what it says, by its text alone.
 
         For `@torch.compile(mode="max-autotune")`. It stops a backend of the text's own, and another function given.
         """
-        options = [option.value for option in decorator.keywords]
-        are_constants = all(isinstance(value, ast.Constant) for value in options)
-        if decorator.args or not are_constants:
-            return False
-        return self._path(decorator.func, scope) == "torch.compile"
-
-    def _is_operator(self, decorator, node, scope):
-        """Whether a decorator makes an operator of torch's, through which it passes no gradient by itself."""
-        is_made = bool(state().way) and self._path(decorator.func, scope) in CUSTOM
-        state().cut |= is_made
-        return is_made and is_operator(decorator, node)
+        path = self._path(getattr(decorator, "func", decorator), scope)
+        match decorator:
+            case ast.Lambda(ast.arguments(args=[part]), ast.Name(name)):
+                return part.arg == name
+            case ast.Call(args=args, keywords=options):
+                if path == "torch.compile":
+                    values = [option.value for option in options]
+                    return not args and all(isinstance(v, ast.Constant) for v in values)
+                if path in CUSTOM and state().way:
+                    state().cut = True  # torch passes no gradient through it by itself
+                    return is_operator(decorator, node)
+                return path == "functools.wraps"
+        return path in WRAPPERS
 
     def leave_out(
         self, node: ast.FunctionDef | ast.ClassDef, reason: NotRead, scope: Any
