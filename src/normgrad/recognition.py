@@ -164,28 +164,22 @@ class Rows:
 
 @dataclass(frozen=True)
 class Trial:
-    """A copy of a module with the weight and bias of the rows that it is run on, and without its hooks.
-
-    Args:  roles: {name of a tensor: "weight" or "bias"}; axes: the sizes of those that are normalized; heads: H or None
-    """
+    """A copy of a module with the weight and bias of the rows that it is run on, and without its hooks."""
 
     module: torch.nn.Module
+    layout: Layout
     rows: Rows
-    roles: dict[str, str]
-    axes: tuple[int, ...]
-    heads: int | None
 
     @classmethod
     def of(
         cls,
         module: torch.nn.Module,
+        layout: Layout,
         rows: Rows,
-        roles: dict[str, str],
-        axes: tuple[int, ...],
-        heads: int | None,
-        dtype: torch.dtype,
+        dtype: torch.dtype = torch.float32,
     ) -> Trial:
         """The copy, its tensors in a dtype."""
+        roles = layout.roles
         twin = type(module).__new__(type(module))
         # What a hook holds may be the whole model, and what it writes down is not for rows of ours.
         state = {
@@ -201,16 +195,16 @@ class Trial:
                 if isinstance(old, torch.nn.Parameter):
                     values = torch.nn.Parameter(values)
                 tensors[name] = values
-        return cls(twin, rows, roles, axes, heads)
+        return cls(twin, layout, rows)
 
     def tensor(
         self, values: np.ndarray, *lead: int, dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
         """Numbers (M, N) of the rows as the module takes them, in the order of each head."""
-        shape = self.axes
-        if self.heads:
-            values = np.stack([np.roll(values, h, 0) for h in range(self.heads)], 1)
-            shape = (self.heads, *shape)
+        shape, heads = self.layout.axes, self.layout.heads
+        if heads:
+            values = np.stack([np.roll(values, h, 0) for h in range(heads)], 1)
+            shape = (heads, *shape)
         shaped = values.reshape(*lead, *shape)
         return torch.tensor(shaped, dtype=dtype, device=_device(self.module))
 
@@ -240,7 +234,7 @@ class Trial:
         dy = torch.tensor(np.stack(cotangents, 1), dtype=x.dtype, device=x.device)
         leaves = {"x": x}
         for name, parameter in self.module.named_parameters():
-            leaves[self.roles[name]] = parameter
+            leaves[self.layout.roles[name]] = parameter
         with torch.enable_grad():
             y = self.module.train()(x)
             gradients = torch.autograd.grad(
@@ -252,7 +246,7 @@ class Trial:
             errors.append(bounds(dy_of_head, None, saved, "float32"))
         for name, gradient in zip(leaves, gradients, strict=True):
             field, bound = GRADIENTS[name]
-            by_head = gradient if self.heads else [gradient]
+            by_head = gradient if self.layout.heads else [gradient]
             if name == "x":
                 by_head = gradient.reshape(len(x), len(parts), -1).unbind(1)
             for of_head, grads, error in zip(by_head, exact, errors, strict=True):
@@ -265,7 +259,7 @@ class Trial:
 
     def takes_channels_second(self) -> bool:
         """Whether an input passes whose last axis does not fit: perhaps one of four axes alone."""
-        (columns,) = self.axes
+        (columns,) = self.layout.axes
         x = torch.ones(1, columns, 2, 2 + (columns == 2), device=_device(self.module))
         try:
             with torch.no_grad():
@@ -521,19 +515,11 @@ def _untried(error):
 
 def _gated(module, probed):
     """The Recipe of a norm of two tensors, the second of which is a gate, or why it has none."""
-    (*others, name), weight = (
-        list(_tensors(module)) or [""],
-        module._parameters.get("weight"),
-    )
-    if (
-        others
-        or name != "weight"
-        or weight is None
-        or weight.ndim != 1
-        or len(weight) < 2
-    ):
+    weight = module._parameters.get("weight")
+    is_one = weight is not None and list(_tensors(module)) == ["weight"]
+    if not is_one or weight.ndim != 1 or len(weight) < 2:
         return "needs one weight of the name weight"
-    layout = Layout({name: "weight"}, tuple(weight.shape))
+    layout = Layout({"weight": "weight"}, tuple(weight.shape))
     eps = [number for number in _possible_eps(module) if number]
     for gate, number in product(("first", "last"), eps):
         spec = RMS_NORM.replace(eps=number)
@@ -563,7 +549,7 @@ def _gated(module, probed):
 def _is_gated(module, layout, eps, spec, gate):
     """Whether a module is a norm with a gate, for gates that are exact and for others, with gradients."""
     rows = layout.rows(eps, module)
-    twin = Trial.of(module, rows, layout.roles, layout.axes, None, torch.float32)
+    twin = Trial.of(module, layout, rows)
     rng = np.random.default_rng(SEED)
     exact = rng.choice(EXACT_GATES, rows.x.shape)
     with torch.no_grad():
@@ -621,17 +607,17 @@ def _proved(module, layout, recipe, probed):
 
 def _compared(module, layout, rounding):
     """The Recipe of a module for one layout of its tensors, or the reason why there is none."""
-    axes, roles, heads = layout.axes, layout.roles, layout.heads
+    axes, roles = layout.axes, layout.roles
     eps = _possible_eps(module)
     rows = layout.rows(eps, module)
-    wide = Trial.of(module, rows, roles, axes, heads, torch.float32)
-    has_one_axis = len(axes) == 1 and not heads and not layout.is_free
+    wide = Trial.of(module, layout, rows)
+    has_one_axis = len(axes) == 1 and not layout.heads and not layout.is_free
     if has_one_axis and wide.takes_channels_second():
         return "which takes channels on the second axis"
     y = wide.y()
     # No eps shows there, so that what is a norm at all is known before eps is looked for.
     large = replace(rows, x=rows.x[np.abs(rows.x).max(1) >= 2.0**LARGE])
-    y_of_large = Trial.of(module, large, roles, axes, heads, torch.float32).y()
+    y_of_large = Trial.of(module, layout, large).y()
     scales = _possible_scales(module, layout)
     for spec in _possible_specs(scales, rows, len(axes) == 1):
         if _is_y(y_of_large, large, spec):
@@ -639,16 +625,13 @@ def _compared(module, layout, rounding):
             if spec is not None:
                 break
     else:
-        spec = None
-    if spec is None:
         return NEITHER
     shape = None if layout.is_free else axes
-    recipe = Recipe(shape, spec, heads=heads, roles=tuple(roles.items()))
+    recipe = Recipe(shape, spec, heads=layout.heads, roles=tuple(roles.items()))
     if layout.is_free:
         further = replace(layout, axes=FREE_COLUMNS[1:])
         free_rows = further.rows(eps, module)
-        y = Trial.of(module, free_rows, roles, further.axes, None, torch.float32).y()
-        if not _is_y(y, free_rows, spec):
+        if not _is_y(Trial.of(module, further, free_rows).y(), free_rows, spec):
             return f"which is {recipe} at N = {FREE_COLUMNS[0]} alone"
     further = [wide.y(*lead) for lead in ((2, -1), (2, 1, -1), (1, 2, 1, -1))]
     further.append(wide.y(training=True))
@@ -664,7 +647,7 @@ def _compared(module, layout, rounding):
         or "bias" in roles.values()
     ):
         castings = CASTINGS[:1]
-    narrow = Trial.of(module, rows, roles, axes, heads, torch.bfloat16)
+    narrow = Trial.of(module, layout, rows, torch.bfloat16)
     y = narrow.y(dtype=torch.bfloat16)
     for casting in castings:
         if y.dtype == torch.bfloat16 and _is_rounded_y(y, rows, spec, casting):
