@@ -700,18 +700,30 @@ def divide(a: Expr, b: Expr) -> Expr:
     return a * power(b, S.NegativeOne)
 
 
-def above(a: Expr, b: Expr) -> Expr:
-    """1 where a > b, and 0 where a < b."""
+def check_comparison(a: Expr, b: Expr) -> None:
+    """Refuses a comparison of numbers, and of equal values."""
     if (a - b).is_number:
         raise NotRead("a comparison of numbers in arrays, which may be rounded")
     if nf(a - b) == 0:
         raise NotRead("a comparison of equal values")
-    if is_positive(a - b):
-        return S.One
+
+
+def is_case_of_zero(a: Expr, b: Expr) -> bool:
+    """Whether a is compared with 0 and taken for 0; else the claim says where a is not b."""
     if b == 0 and state().zero and is_nonnegative(a):
         state().zeros.append(a)
-        return S.Zero
+        return True
     state().kinks.append((a, b))
+    return False
+
+
+def above(a: Expr, b: Expr) -> Expr:
+    """1 where a > b, and 0 where a < b."""
+    check_comparison(a, b)
+    if is_positive(a - b):
+        return S.One
+    if is_case_of_zero(a, b):
+        return S.Zero
     return S.One if is_nonnegative(a - b) else Heaviside(a - b)
 
 
@@ -720,17 +732,9 @@ def alike(a: Expr, b: Expr) -> Expr:
 
     For np.where(n == 0, 1, n). It stops np.where(x * 0 == 0, y, 0): two values that are equal everywhere.
     """
-    if (a - b).is_number:
-        raise NotRead("a comparison of numbers in arrays, which may be rounded")
-    if nf(a - b) == 0:
-        raise NotRead("a comparison of equal values")
-    if is_positive(a - b) or is_positive(b - a):
-        return S.Zero
-    if b == 0 and state().zero and is_nonnegative(a):
-        state().zeros.append(a)
-        return S.One
-    state().kinks.append((a, b))
-    return S.Zero
+    check_comparison(a, b)
+    differ = is_positive(a - b) or is_positive(b - a)
+    return S.Zero if differ else S(int(is_case_of_zero(a, b)))
 
 
 ARITHMETIC: dict[str, Callable[[Expr, Expr], Expr]] = {
@@ -742,6 +746,14 @@ ARITHMETIC: dict[str, Callable[[Expr, Expr], Expr]] = {
 }
 
 
+# of integers in a launcher
+OF_SIZES: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "FloorDiv": floor,
+    "Mod": lambda a, b: a - b * floor(a, b),
+    "LShift": lambda a, b: a * power_of_2(b),
+    "RShift": lambda a, b: floor(a, power_of_2(b)),
+    "BitAnd": bit_and,
+}
 LOGIC = {"BitAnd": mul, "BitOr": lambda p, q: p + q - p * q}
 
 
@@ -778,17 +790,11 @@ def _of_numbers(operation, a, b):
     left, right = plain(a), plain(b)
     if operation == "FloorDiv" and PROGRAMS in state().sizes:
         return number(FLOOR(sympy.expand(left), right), kind)
-    if operation in ("FloorDiv", "Mod") and state().way and kind == "int":
-        whole = floor(left, right)
-        return number(whole if operation == "FloorDiv" else left - right * whole, kind)
-    is_power = operation == "Pow" and left == 2 and right.has(bit_length)
-    if kind == "int" and state().way and (is_power or operation == "LShift"):
-        factor = ONE if is_power else left
-        return number(factor * power_of_2(right), kind)
-    if operation == "BitAnd" and state().way and kind == "int":
-        return number(bit_and(left, right), kind)
-    if operation == "RShift" and state().way and kind == "int":
-        return number(floor(left, power_of_2(right)), kind)
+    if kind == "int" and state().way:
+        if operation == "Pow" and left == 2 and right.has(bit_length):
+            left, operation = ONE, "LShift"
+        if operation in OF_SIZES:
+            return number(OF_SIZES[operation](left, right), kind)
     if operation not in ARITHMETIC:
         raise NotRead(f"{operation} of numbers that depend on a size")
     if operation == "Div":
@@ -1040,10 +1046,14 @@ def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
         return like(a, shape if keep else rest, a.memory.e)
     e = floats(a, "a sum").e
     note_cancelling(a.dtype, e, sizes)
-    kept = like(a, shape, summed(e, sizes))
+    return _reduced(like(a, shape, summed(e, sizes)), axes, keep)
+
+
+def _reduced(kept, axes, keep):
+    """The result of a reduction, with its axes of one entry or without them."""
     if keep:
         return kept
-    order = [axis for axis in range(a.ndim) if axis not in axes]
+    order = [axis for axis in range(kept.ndim) if axis not in axes]
     return scalar(copied(moved(kept, order)))
 
 
@@ -1067,10 +1077,7 @@ def greatest(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     head = head_of(state().maxima, Maximum(entry.xreplace(letters), over))
     shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]
     kept = of_one_rounding(like(a, shape, head.xreplace(own)), a)
-    if keep:
-        return kept
-    order = [axis for axis in range(a.ndim) if axis not in axes]
-    return scalar(copied(moved(kept, order)))
+    return _reduced(kept, axes, keep)
 
 
 def count_of(a: Array, axes: Sequence[int]) -> Expr:
