@@ -26,7 +26,6 @@ from .source import Source, source_of
 from .text import check_seconds, check_type
 from .values import BEFORE, UNCOMPILED, Flag, NotRead, Unknown
 from .verdict import (
-    FILLED,
     IF_ZERO,
     KINDS,
     NOT_READ,
@@ -37,6 +36,7 @@ from .verdict import (
     Verdict,
     at_its_eps,
     compare,
+    if_zero,
     joined,
     refused,
 )
@@ -182,11 +182,8 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
     )
     assumptions = [*tiles.assumed, *_promised(reader, launch), *ALWAYS]
     if fill is not nan:
-        lines = ", ".join(map(str, sorted(memory.filled)))
-        assumptions.insert(0, f"{FILLED} (lines {lines}); Triton leaves it open")
-        for name, verdict in verdicts.items():
-            if verdict:
-                verdicts[name] = replace(verdict, kind=IF_ZERO)
+        verdicts, words = if_zero(verdicts, memory.filled)
+        assumptions.insert(0, words)
     conditions = tiles.sums.conditions()
     try:
         with limited(seconds):

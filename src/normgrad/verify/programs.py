@@ -71,7 +71,6 @@ from .source import is_file, text_of
 from .text import TextOfFile, check_seconds, check_type, value_of, with_helpers
 from .values import Misfit
 from .verdict import (
-    FILLED,
     IF_ZERO,
     KINDS,
     MORE,
@@ -84,6 +83,7 @@ from .verdict import (
     at_its_eps,
     beside_run,
     compare,
+    if_zero,
     joined,
     refused,
 )
@@ -670,10 +670,19 @@ class _Claim:
         return trace(*arguments, flags, self.way)
 
     def _outputs(self, traced, definitions, bound):
-        """What the results are: what the caller says, else their names; y of a program that takes no gradient."""
-        names, count = traced.names, len(traced.outputs)
+        """What the results are: what the caller says, else their names; y of a program that takes no gradient.
+
+        A result x of a program that takes dy is dx.
+        """
+        names, count = traced.names or [], len(traced.outputs)
         takes_gradients = bool(OF_GRADIENTS & set(map(_role, bound.values())))
-        own = _recognized(names, definitions, takes_gradients)
+        is_forward = len(names) == 1 and not takes_gradients
+        known, outputs = RESULTS if is_forward else ALSO, set(definitions.outputs)
+        own = called = [known.get(name, name) for name in names]
+        if takes_gradients and set(names) <= set(GRADIENT) - outputs:
+            own = [GRADIENT[name] for name in names]
+        if not set(own) <= outputs or len(set(own)) < len(own):
+            own = []
         if "dict" in traced.container and own:
             if self.outputs and set(self.outputs) != set(own):
                 words = f"it returns {', '.join(own)}, and outputs are {self.outputs}"
@@ -683,15 +692,14 @@ class _Claim:
             if len(self.outputs) != count:
                 raise NotRead(f"{count} results, and outputs are {self.outputs}")
             return self.outputs
-        if own is None and not takes_gradients:
+        if not (own or takes_gradients):
             own = _by_shape(traced.outputs)
             if own and count > 1:
                 self.guess, self.guessed = f"its results are {', '.join(own)}", own
-        if own is None:
+        if not own:
             words = 'a name for each result, such as ("dx", "dw")'
             raise ValueError(f"outputs: got None, needs {words}")
-        known = RESULTS if count == 1 else ALSO
-        if names and set(own).isdisjoint(known.get(name, name) for name in names):
+        if called and set(own).isdisjoint(called):
             self.guess = f"its results {', '.join(names)} are {', '.join(own)}"
         return own
 
@@ -813,11 +821,9 @@ class _Claim:
             verdicts[name] = self._of_output(name, value, definitions)
             if verdicts[name].kind == WRONG and isinstance(value, Array):
                 verdicts[name] = _taken(verdicts[name], bound)
-            if verdicts[name] and traced.noted.filled:
-                verdicts[name] = replace(verdicts[name], kind=IF_ZERO)
         if traced.noted.filled:
-            lines = ", ".join(map(str, sorted(traced.noted.filled)))
-            assumptions.append(f"{FILLED} (lines {lines}); Triton leaves it open")
+            verdicts, words = if_zero(verdicts, traced.noted.filled)
+            assumptions.append(words)
         heads = []
         for name, value in claims.items():
             head, shape = definitions.outputs[name], getattr(value, "shape", ())
@@ -841,7 +847,7 @@ class _Claim:
         if self.forward:
             clauses += self._other_defaults(bound)
         for name, value in traced.defaults.items():
-            clauses.append(f"for {name}={_in_short(value)}")
+            clauses.append(f"for {name}={getattr(value, 'e', value)}")
             # torch asks for a gradient of it, too, once it is given
             if self.is_class and name in self.names[self.names.index(last) + 1 :]:
                 clauses.append(f"where {name} is left out")
@@ -943,11 +949,6 @@ def names_of(forward: Trace, inputs: Mapping[str, Any]) -> list[str]:
     given = forward.names or names
     distinct = len(set(given)) == len(given) and roles.isdisjoint(given)
     return given if distinct else names
-
-
-def _in_short(value):
-    """A default as a claim writes it."""
-    return plain(value) if is_number(value) and not isinstance(value, bool) else value
 
 
 def _check_cotangents(names, cotangents, marked, definitions):
@@ -1130,23 +1131,6 @@ def _taken(verdict, bound):
     words = ", ".join(taken).replace(" as ", " is taken as ", 1)
     how = 'another shape is said as rstd="rstd[:, None]" or q="(M, N)"'
     return verdict.unread(f"{verdict.why}; {words}; {how}, and more axes are not read")
-
-
-def _recognized(names, definitions, takes_gradients):
-    """The names that a program has for its results, where all of them are names of the definitions' outputs.
-
-    A result x of a program that takes dy is dx.
-    """
-    if names is None:
-        return None
-    outputs = set(definitions.outputs)
-    is_forward = len(names) == 1 and not takes_gradients
-    known = RESULTS if is_forward else ALSO
-    own = [known.get(name, name) for name in names]
-    if takes_gradients and set(names) <= set(GRADIENT) - outputs:
-        own = [GRADIENT[name] for name in names]
-    recognized = set(own) <= outputs and len(set(own)) == len(own)
-    return own if recognized else None
 
 
 def digits_of(state: State) -> tuple[str, ...]:

@@ -37,7 +37,8 @@ def local_names(body: Sequence[ast.AST], in_place: bool = True) -> set[str]:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 names.add(node.name)
-                waiting += [*node.decorator_list, *parts_of_header(node)]
+                header = (*node.decorator_list, node.args, node.returns)
+                waiting += filter(None, header)
                 continue
             case ast.ClassDef():
                 names.add(node.name)
@@ -64,11 +65,6 @@ def local_names(body: Sequence[ast.AST], in_place: bool = True) -> set[str]:
                 continue
         waiting += ast.iter_child_nodes(node)
     return names
-
-
-def parts_of_header(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
-    """What Python evaluates of a function where it is made, besides its decorators."""
-    return [node.args, *[node.returns] * (node.returns is not None)]
 
 
 class Bindings(dict):

@@ -148,7 +148,7 @@ class Verdict:
             "difference": lettered(*self.difference),
             "counterexample": at,
             "replay": replay and replay.data(),
-            "assumptions": assumption_lines(self._with_lines),
+            "assumptions": self._assumed,
             "outputs": {name: v.data() for name, v in self.outputs.items()},
         }
 
@@ -184,14 +184,10 @@ class Verdict:
         return self.case.replay
 
     @property
-    def _with_lines(self) -> list[str]:
-        """The assumptions, the conditions among them with their lines."""
-        lines = {c.words: c.line for c in self.where if c.line}
-        assumptions = list(self.assumptions)
-        for position, words in enumerate(assumptions):
-            if words in lines:
-                assumptions[position] = f"{words} (line {lines[words]})"
-        return assumptions
+    def _assumed(self) -> list[str]:
+        """The assumptions as lines, the conditions among them with the lines that they are of."""
+        lines = {c.words: f"{c.words} (line {c.line})" for c in self.where if c.line}
+        return assumption_lines(lines.get(words, words) for words in self.assumptions)
 
     @property
     def _details(self) -> list[str]:
@@ -222,7 +218,7 @@ class Verdict:
             first, *more = str(replace(verdict, assumptions=())).split("\n")
             if verdict._details != self._details:
                 lines += [f"  {name}: {first}", *[f"  {line}" for line in more]]
-        lines += [f"  {line}" for line in assumption_lines(self._with_lines)]
+        lines += [f"  {line}" for line in self._assumed]
         return "\n".join(lines)
 
     def _repr_markdown_(self):
@@ -234,7 +230,7 @@ class Verdict:
             if verdict._details != self._details:
                 details = "".join(f"; `{line}`" for line in verdict._details)
             lines.append(f"* {name}: **{verdict.kind}**{details}")
-        lines += [f"* {_plain(line)}" for line in assumption_lines(self._with_lines)]
+        lines += [f"* {_plain(line)}" for line in self._assumed]
         return "\n".join(lines)
 
 
@@ -278,6 +274,17 @@ def beside_run(verdict: Verdict, run: Callable) -> Verdict:
     if replay and replay.is_misread:
         return verdict.unread(f"{MISREAD}. {replay.line}, run {replay.run}")
     return verdict
+
+
+def if_zero(
+    verdicts: dict[str, Verdict], lines: Iterable[int]
+) -> tuple[dict[str, Verdict], str]:
+    """(proofs that hold if masked lanes hold 0, what is assumed); lines: where a load has no `other`."""
+    for name, verdict in verdicts.items():
+        if verdict:
+            verdicts[name] = replace(verdict, kind=IF_ZERO)
+    where = ", ".join(map(str, sorted(lines)))
+    return verdicts, f"{FILLED} (lines {where}); Triton leaves it open"
 
 
 def joined(first: Verdict, second: Verdict, flag: str = "") -> Verdict:

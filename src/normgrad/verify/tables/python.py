@@ -57,7 +57,7 @@ def of_row(row, x):
 
 
 def as_int(x):
-    """int(x), of an integer, or of math.log2 of a size, which is at least 0."""
+    """int(x) and math.floor(x), of an integer, or of math.log2 of a size, which is at least 0."""
     if is_integer(x):
         return number(plain(x), "int")
     size = _of_log2(x)
@@ -72,11 +72,6 @@ def _of_log2(x):
         return None
     exponential = expand(plain(x) * log(2))
     return exponential.args[0] if isinstance(exponential, log) else None
-
-
-def rounded_down(x):
-    """math.floor of an integer, or of math.log2 of a size."""
-    return as_int(x)
 
 
 def length_of(x):
@@ -213,7 +208,7 @@ HOST = table(
     "math",
     {
         "ceil(x, /)": rounded_up,
-        "floor(x, /)": rounded_down,
+        "floor(x, /)": as_int,
         "prod(values, /, *, start=1)": product_of,
     },
 )

@@ -328,9 +328,9 @@ def new_like(e, a, sizes, dtype):
     return filled("torch", e, sizes, dtype)
 
 
-def written_over(a, e):
+def zeroed(a):
     """Tensor.zero_."""
-    a.write(e)
+    a.write(S.Zero)
     return a
 
 
@@ -591,7 +591,7 @@ HOST_METHODS = table(
         ),
         "new_empty(self, *size: sizes, dtype=None)": partial(new_like, None),
         "new_zeros(self, *size: sizes, dtype=None)": partial(new_like, S.Zero),
-        "zero_(self)": lambda a: written_over(a, S.Zero),
+        "zero_(self)": zeroed,
         "cuda(self)": itself,
         "ndimension(self)": lambda a: a.ndim,
         "data_ptr(self)": lambda a: Address(),
