@@ -243,7 +243,7 @@ class Values:
     def item(self, owner, key):
         """owner[key]: an entry, or a view."""
         if isinstance(owner, Array):
-            return indexed(owner, key if isinstance(key, tuple) else (key,))
+            return indexed(owner, key)
         if isinstance(owner, JitKernel):
             return Launched(owner, key)
         check_key(owner, key)

@@ -901,11 +901,12 @@ def moved(a: Array, order: Sequence[int | None], turns=None) -> Array:
     return Array(a.memory, shape, axes, {**a.turns, **(turns or {})})
 
 
-def indexed(a: Array, key: tuple, write: bool = False) -> Array:
+def indexed(a: Array, key: Any, write: bool = False) -> Array:
     """a[key], a view: full slices, None, ..., turns of loops, and 0 in an axis of one entry.
 
     Args:  write: whether it is written; to be read, an entry of a NumPy array is a number of its own
     """
+    key = key if isinstance(key, tuple) else (key,)
     parts = list(key) if Ellipsis in key else [*key, Ellipsis]
     count = len(parts) - parts.count(None) - 1
     if count > a.ndim:
@@ -1037,23 +1038,23 @@ def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     """The sum over axes; keep leaves them with one entry."""
     note_sum(a.library, a.dtype)
     use_rounded(a)
-    sizes = {a.letter(axis): a.shape[axis] for axis in axes}
-    shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]
     if a.memory.is_short:
         raise NotRead("a sum over rows that may not be written, where there are fewer")
     if a.memory.partial and [a.axes[axis] for axis in axes] == [0]:
-        rest = [size for axis, size in enumerate(shape) if axis not in axes]
-        return like(a, shape if keep else rest, a.memory.e)
+        return _reduced(a, a.memory.e, axes, keep)
+    sizes = {a.letter(axis): a.shape[axis] for axis in axes}
     e = floats(a, "a sum").e
     note_cancelling(a.dtype, e, sizes)
-    return _reduced(like(a, shape, summed(e, sizes)), axes, keep)
+    return _reduced(a, summed(e, sizes), axes, keep)
 
 
-def _reduced(kept, axes, keep):
-    """The result of a reduction, with its axes of one entry or without them."""
+def _reduced(a, e, axes, keep, *rounded):
+    """The result of a reduction, with its axes of one entry or without them; rounded: whose digits it has."""
+    shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]
+    kept = of_one_rounding(like(a, shape, e), *rounded)
     if keep:
         return kept
-    order = [axis for axis in range(kept.ndim) if axis not in axes]
+    order = [axis for axis in range(a.ndim) if axis not in axes]
     return scalar(copied(moved(kept, order)))
 
 
@@ -1075,9 +1076,7 @@ def greatest(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
         raise NotRead(f"a maximum of what {words}")
     over = letters[a.letter(axes[0])]
     head = head_of(state().maxima, Maximum(entry.xreplace(letters), over))
-    shape = [ONE if axis in axes else size for axis, size in enumerate(a.shape)]
-    kept = of_one_rounding(like(a, shape, head.xreplace(own)), a)
-    return _reduced(kept, axes, keep)
+    return _reduced(a, head.xreplace(own), axes, keep, a)
 
 
 def count_of(a: Array, axes: Sequence[int]) -> Expr:

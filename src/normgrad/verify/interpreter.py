@@ -353,7 +353,7 @@ class Reader(Walker):
         if not isinstance(owner, Array):
             raise NotRead(f"a write to {type(owner).__name__}")
         state().line = target.lineno
-        view = indexed(owner, key if isinstance(key, tuple) else (key,), write=True)
+        view = indexed(owner, key, write=True)
         value = _operand(view, value)
         if broadcast(view.shape, _as_written(value, view)) != view.shape:
             raise Misfit("a value that does not fit where it is written")
@@ -375,7 +375,6 @@ class Reader(Walker):
                 if not isinstance(owner, Array):
                     words = f"an entry of {type(owner).__name__} changed in place"
                     raise NotRead(words)
-                key = key if isinstance(key, tuple) else (key,)
                 _in_place(indexed(owner, key, write=True), operation, value)
             case _:
                 raise NotRead("an attribute that is changed in place")

@@ -107,7 +107,7 @@ def iterated(value: Any) -> Rows | Sequence:
     if isinstance(value, Array):
         if not value.ndim or value.shape[0] == 1:
             raise NotRead("a loop over an axis of one entry")
-        return Rows(value.shape[0], lambda turn: indexed(value, (turn,)))
+        return Rows(value.shape[0], lambda turn: indexed(value, turn))
     if isinstance(value, Once):
         return value.taken(state().loops)
     if isinstance(value, Rows | tuple | list) and not getattr(value, "shared", False):
