@@ -51,11 +51,8 @@ class Forward:
             numbers |= vars(kind)
         numbers |= self.own
         # {attribute: its value}, with N in the place of what is N
-        self.numbers = {
-            name: _in_columns(value, columns)
-            for name, value in numbers.items()
-            if _is_plain(value)
-        }
+        plain = {name: _in_columns(value, columns) for name, value in numbers.items()}
+        self.numbers = {k: v for k, v in plain.items() if v is not NotImplemented}
         # {(attribute, the class above which it is looked up): its value}, of what was asked for
         self.asked: dict[tuple[str, type | None], Any] = {}
 
@@ -91,27 +88,24 @@ class Forward:
         return words
 
 
-def _is_plain(value):
-    """Whether an attribute is a number, a flag, a text, a dtype or None, or a tuple of such."""
-    if type(value) in (tuple, list, torch.Size):
-        return all(map(_is_plain, value))
-    return type(value) in PLAIN
-
-
 def _in_columns(value, columns):
-    """A number, with N in its place where it is N, or a root of N."""
+    """A number, flag, text, dtype or None, or a tuple of such; N in the place of N, or of a root of it.
+
+    NotImplemented for what is none of these.
+    """
     from sympy import Rational
 
     from .symbolic.symbols import N
 
     if type(value) in (tuple, list, torch.Size):
-        return tuple(_in_columns(part, columns) for part in value)
+        parts = tuple(_in_columns(part, columns) for part in value)
+        return NotImplemented if NotImplemented in parts else parts
     if columns and type(value) is int and value == columns:
         return N
     for power in POWERS if columns and type(value) is float else ():
         if value == columns**power:
             return N ** Rational(power)
-    return value
+    return value if type(value) in PLAIN else NotImplemented
 
 
 def _has_plain_attributes(kind):
