@@ -105,16 +105,13 @@ class Classes:
         try:
             _check_private(node)
             base = self._base_of(node, scope)
+            if base is LAYER or isinstance(base, Layer):
+                self._read_layer(node, base, scope)
+                return
         except NotRead as reason:
             self.reader.declarations.leave_out(node, reason, scope)
-            return
-        if base is FUNCTION or isinstance(base, FunctionClass):
+        else:
             self._read_function_class(node, base, scope)
-            return
-        try:
-            self._read_layer(node, base, scope)
-        except NotRead as reason:
-            self.reader.declarations.leave_out(node, reason, scope)
 
     def _base_of(self, node, scope):
         """The autograd Function, torch's or the text's, that a class is made of."""

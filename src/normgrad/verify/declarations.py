@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from .arrays import NotRead, is_number, state
-from .host import CUSTOM, WRAPPERS, is_guard, is_operator
+from .host import CUSTOM, LEFT_AS_THEY_ARE, is_guard, is_operator
 from .launch import JitKernel
 from .nodes import nodes_of
 from .python_objects import GUARD, ONCE, QUIET, STATIC, Function, Unread
@@ -123,7 +123,7 @@ class Declarations:
                     state().cut = True  # torch passes no gradient through it by itself
                     return is_operator(decorator, node)
                 return path == "functools.wraps"
-        return path in WRAPPERS
+        return path in LEFT_AS_THEY_ARE
 
     def leave_out(
         self, node: ast.FunctionDef | ast.ClassDef, reason: NotRead, scope: Any

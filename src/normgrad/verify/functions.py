@@ -106,16 +106,17 @@ class Input:
         letters = {LETTERS[size]: letter for size, letter in axes if size != 1}
         own = self.head.xreplace(letters)
         value = array(self.shape, own, state().library, state().dtype)
-        value.memory.argument = state().way is not None
         if self.is_target:
             value.memory.kind = "int"
-        if value.memory.argument and state().way.apart and self.shape == (M, N):
+        way = state().way
+        if way is None:
+            return value
+        value.memory.argument = True
+        if way.apart and self.shape == (M, N):
             value.memory.row_stride = letter(f"{self.head.base}_row_stride")
-        if value.memory.argument and state().way.leading and self.shape[:1] == (M,):
+        if way.leading and self.shape[:1] == (M,):
             return Split(value)
-        if value.memory.argument and state().way.heads and self.shape == (N,):
-            return PerHead(value)
-        return value
+        return PerHead(value) if way.heads and self.shape == (N,) else value
 
 
 def target_of(reader: Reader, program: Any, name: str = "") -> Function | FunctionClass:
@@ -443,12 +444,11 @@ def launches(program: Any) -> bool:
 @lru_cache(maxsize=64)
 def _has_kernels(text):
     """Whether a text defines a kernel of Triton's."""
-    nodes = list(nodes_of(module_of(text)))
+    nodes = nodes_of(module_of(text))
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
-    imports = [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom)]
     wrappers = [wrapper for node in functions for wrapper in node.decorator_list]
-    jits = list(filter(is_jit, wrappers))
-    return bool(jits) and any("triton" in ast.unparse(n) for n in imports + jits)
+    jits = list(map(ast.unparse, filter(is_jit, wrappers)))
+    return bool(jits) and "triton" in " ".join([*_imported(text), *jits])
 
 
 def parameters_of(

@@ -10,7 +10,7 @@ from .nodes import nodes_of, parts_of
 from .source import Source, root_of
 
 # torch's decorators that leave a launcher what it says
-WRAPPERS = {
+LEFT_AS_THEY_ARE = {
     "torch.compile",
     "torch.compiler.disable",
     "torch.cuda.amp.custom_fwd",

@@ -101,13 +101,13 @@ class Modules:
             if alias.name == "*":
                 raise NotRead("an import of *")
             if names is not None and names.has(alias.name):
-                scope.names[alias.asname or alias.name] = names.names[alias.name]
-                continue
-            value = Named(f"{path}.{alias.name}")
-            if path.partition(".")[0] in TABLES and not node.level:
-                with suppress(NotRead):  # what is not in the tables is a name alone
-                    value = self.reader.attribute(Module(path), alias.name)
-            self._note_path(path if path in LIBRARIES else f"{path}.{alias.name}")
+                value = names.names[alias.name]
+            else:
+                value = Named(f"{path}.{alias.name}")
+                if path.partition(".")[0] in TABLES and not node.level:
+                    with suppress(NotRead):  # what is not in the tables is a name alone
+                        value = self.reader.attribute(Module(path), alias.name)
+                self._note_path(path if path in LIBRARIES else f"{path}.{alias.name}")
             scope.names[alias.asname or alias.name] = value
 
     def _note_path(self, path):

@@ -204,12 +204,12 @@ class Request:
 
 def argument_of(name: str, text: str) -> Any:
     """What a function's parameter is: a number, a flag, None, or a text that verify_function reads."""
-    match tree_of(name, text):
-        case ast.Constant(value=bool() | int() | float() | str() | None as value):
-            return value
-        case ast.UnaryOp(ast.USub(), ast.Constant(value=int() | float() as value)):
-            return -value
-    return text
+    tree = tree_of(name, text)
+    try:
+        value = ast.literal_eval(tree)
+    except (TypeError, ValueError):
+        return text
+    return value if isinstance(value, bool | int | float | str | None) else text
 
 
 def parts_of(text: str, separator: str) -> list[str]:
