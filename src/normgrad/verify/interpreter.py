@@ -408,8 +408,10 @@ class Reader(Walker):
 
     def _all_turns(self, node, rows, scope):
         """A loop over all rows, or columns: its body once."""
-        own, sums = local_names([node.target, *node.body], in_place=False), []
-        for name in local_names(node.body) - own:
+        numbers = {name for name, v in scope.names.items() if is_number(v)}
+        body = [_as_added(statement, numbers) for statement in node.body]
+        own, sums = local_names([node.target, *body], in_place=False), []
+        for name in local_names(body) - own:
             value = scope.names.get(name)
             if is_number(value) or isinstance(value, Array) and not value.mutable:
                 scope.names[name] = _running(value)
@@ -422,7 +424,7 @@ class Reader(Walker):
             scope.names.pop(name, None)
         self.assign(node.target, rows.item(turn), scope)
         try:
-            self.execute(node.body, scope)
+            self.execute(body, scope)
         except Returned:
             raise NotRead("a return from a loop over rows") from None
         state().loops.pop()
@@ -777,6 +779,16 @@ def _in_place(target, operation, value):
         e = value.e
         target.write(ARITHMETIC[operation](target.unnoted(), e))
     return target
+
+
+def _as_added(statement, numbers):
+    """`total = total + term` as `total += term`, where the total was a number before the loop."""
+    match statement:
+        case ast.Assign([ast.Name(total)], ast.BinOp(ast.Name(left), ast.Add(), term)):
+            if total == left and total in numbers:
+                added = ast.AugAssign(statement.targets[0], ast.Add(), term)
+                return ast.copy_location(added, statement)
+    return statement
 
 
 def _running(value):

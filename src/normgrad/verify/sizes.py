@@ -115,6 +115,8 @@ def floor(a: Expr, b: Expr) -> Expr:
     a, b = expand(a), expand(b)
     if not b.is_positive:
         raise NotRead(f"a division of integers by {b}, which may be no positive number")
+    if a.is_negative and not a.is_Integer:
+        return -ceiling(-a, b)
     if a.is_Integer and b.is_Integer:
         return Integer(a // b)
     quotient = exact(a, b)

@@ -65,6 +65,10 @@ DTYPES = "float16 bfloat16 float32 float64 int32 int64 int1".split()
 # between which numbers of the text are float32 or int32 to Triton
 TINY, LARGE = Rational(2) ** -126, 2**31
 POWERS = "N a power of 2"
+# functions of Triton that a tile has as methods, as of 3.7.1, in its interpreter, too
+MEMBERS = set(
+    "abs broadcast_to expand_dims max min permute reshape sigmoid sum trans view".split()
+)
 
 
 class Tiles:
@@ -224,6 +228,8 @@ class Tiles:
                 return Qualified(f"{path}.{name}")
             case _, "to" | "cast":
                 return Qualified("triton.language.cast", (value,))
+            case Number(), _ if name in MEMBERS:
+                return Qualified(f"triton.language.{name}", (value,))
             case Index() | Number(), "value":
                 if value.constant is None:
                     raise uncompiled("value of a tensor, which a constexpr alone has")
