@@ -68,9 +68,7 @@ def check_bound(tree: ast.Module, is_plain: bool = False) -> None:
     Args:    is_plain: whether the text binds no name, and changes no library, without saying so
     Raises:  Wrong for what a line that is sure to run lacks in a text that is plain; else NotRead
     """
-    importing = _Importing(tree)
-    importing.doubtful = {id(node) for node in _doubtful(tree)} if is_plain else None
-    importing.visit(tree)
+    _Importing(tree, is_plain).visit(tree)
 
 
 def only_imports(node: ast.Try, library: str = "") -> bool:
@@ -119,35 +117,15 @@ def binds_alone(node: ast.Try) -> bool:
     return True
 
 
-def _doubtful(tree):
-    """The expressions that may not run, or whose error may be passed over.
-
-    For `tl.nope if hasattr(tl, "nope") else None`. Python 3.14 leaves annotations as they are; jit looks at a kernel's.
-    """
-    for node in nodes_of(tree):
-        match node:
-            case ast.With() | ast.IfExp() | ast.BoolOp() | ast.Compare() | ast.Assert():
-                yield from nodes_of(node)
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                yield from nodes_of(node)
-            case ast.AnnAssign(annotation=annotation):
-                yield from nodes_of(annotation)
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                if "jit" not in " ".join(map(ast.unparse, node.decorator_list)):
-                    yield from nodes_of(node.args)
-                if node.returns is not None:
-                    yield from nodes_of(node.returns)
-
-
 class _Importing(ast.NodeVisitor):
     """Goes through a module as Python runs it; functions' bodies, and what is caught, are left out."""
 
-    def __init__(self, tree):
+    def __init__(self, tree, is_plain):
         self.bound = set(NAMES)
         # whether a NameError is caught, whether a line is sure to run, and whether annotations are left as text
         self.is_caught, self.is_sure, self.is_lazy = False, True, False
-        # the id of each expression whose error accuses nobody, None for all of them
-        self.doubtful: set[int] | None = None
+        # whether an expression may not run, or its error may be passed over, so that it accuses nobody
+        self.is_doubtful = not is_plain
         self.libraries: dict[str, str] = {}
         for node in nodes_of(tree):
             match node:
@@ -168,18 +146,12 @@ class _Importing(ast.NodeVisitor):
 
     def refuse(self, node, why, error=""):
         """Refuse a line; where it is sure to run in every version of Python, by the error in which it ends."""
-        if not self.is_caught:
-            reason = NotRead(why)
-            doubtful = self.doubtful
-            if (
-                error
-                and self.is_sure
-                and doubtful is not None
-                and id(node) not in doubtful
-            ):
-                reason = Wrong(f"{error}: {why}")
-            reason.line = node.lineno
-            raise reason
+        if self.is_caught:
+            return
+        is_wrong = error and self.is_sure and not self.is_doubtful
+        reason = Wrong(f"{error}: {why}") if is_wrong else NotRead(why)
+        reason.line = node.lineno
+        raise reason
 
     def visit_Import(self, node):
         for part in node.names:
@@ -223,18 +195,21 @@ class _Importing(ast.NodeVisitor):
             self.refuse(node, "an error that the text raises")
 
     def visit_FunctionDef(self, node):
-        for part in (*node.decorator_list, node.args):
-            self.visit(part)
-            name = getattr(part, "id", DECORATORS[0])
+        for decorator in node.decorator_list:
+            self.visit(decorator)
+            name = getattr(decorator, "id", DECORATORS[0])
             if name in dir(builtins) and name not in DECORATORS:
                 self.refuse(node, f"{name}, which is no decorator")
+        # Python 3.14 leaves annotations as they are; jit looks at a kernel's
+        is_jit = "jit" in " ".join(map(ast.unparse, node.decorator_list))
+        self._visit_all([node.args], is_doubtful=self.is_doubtful or not is_jit)
         self.annotated(node.returns)
         self.bound.add(node.name)
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_arg(self, node):
-        self.annotated(node.annotation)
+        self.annotated(node.annotation, self.is_doubtful)
 
     def visit_AnnAssign(self, node):
         self.annotated(node.annotation)
@@ -242,30 +217,38 @@ class _Importing(ast.NodeVisitor):
             if part is not None:
                 self.visit(part)
 
-    def annotated(self, annotation):
+    def annotated(self, annotation, is_doubtful=True):
         """An annotation, which Python evaluates where no line of the text says that it does not."""
         if annotation is not None and not self.is_lazy:
-            self.visit(annotation)
+            self._visit_all([annotation], is_doubtful=is_doubtful)
+
+    def _visit_all(self, nodes, **state):
+        """Nodes, with another state while they are read."""
+        outside = {name: getattr(self, name) for name in state}
+        vars(self).update(state)
+        for node in nodes:
+            self.visit(node)
+        vars(self).update(outside)
 
     def visit_For(self, node):
-        self._unsure((node.iter, node.target, *node.body, *node.orelse))
+        parts = (node.iter, node.target, *node.body, *node.orelse)
+        self._visit_all(parts, is_sure=False)
 
     def visit_While(self, node):
-        self._unsure((node.test, *node.body, *node.orelse))
+        """Lines that may be left out, as those of another version are."""
+        self._visit_all(ast.iter_child_nodes(node), is_sure=False)
+
+    visit_match_case = visit_While
 
     def visit_ExceptHandler(self, node):
         self.bound.add(node.name)
-        self._unsure([*[node.type] * (node.type is not None), *node.body])
+        self.visit_While(node)
 
-    def visit_match_case(self, node):
-        self._unsure(ast.iter_child_nodes(node))
+    def visit_With(self, node):
+        """What may not run, or whose error may be passed over, as `tl.nope if hasattr(tl, "nope") else None`."""
+        self._visit_all(ast.iter_child_nodes(node), is_doubtful=True)
 
-    def _unsure(self, nodes):
-        """Lines that may be left out, as those of another version are."""
-        outside, self.is_sure = self.is_sure, False
-        for node in nodes:
-            self.visit(node)
-        self.is_sure = outside
+    visit_IfExp = visit_BoolOp = visit_Compare = visit_Assert = visit_With
 
     def visit_Lambda(self, node):
         self.visit(node.args)
@@ -284,27 +267,26 @@ class _Importing(ast.NodeVisitor):
 
     def visit_ListComp(self, node):
         outside = set(self.bound)
-        for generator in node.generators:
-            for part in (generator.iter, generator.target, *generator.ifs):
-                self.visit(part)
-        self.generic_visit(node)
+        for part in node.generators:
+            parts = (part.iter, part.target, *part.ifs)
+            self._visit_all(parts, is_doubtful=True)
+        self._visit_all(ast.iter_child_nodes(node), is_doubtful=True)
         assigned = [n.target for n in nodes_of(node) if isinstance(n, ast.NamedExpr)]
         self.bound = outside | {target.id for target in assigned}
 
     visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
 
     def visit_Try(self, node):
-        outside, self.is_caught = self.is_caught, self.is_caught or bool(node.handlers)
-        for part in node.body:
-            self.visit(part)
-        self.is_caught = outside
+        is_caught = self.is_caught or bool(node.handlers)
+        self._visit_all(node.body, is_caught=is_caught)
         for part in (*node.handlers, *node.orelse, *node.finalbody):
             self.visit(part)
 
     def visit_If(self, node):
         """A branch; one for a text that is run as a program is left out."""
         is_main = "__name__" in ast.unparse(node.test)
-        self._unsure((node.test, *([] if is_main else node.body), *node.orelse))
+        parts = (node.test, *([] if is_main else node.body), *node.orelse)
+        self._visit_all(parts, is_sure=False)
 
 
 def _made(node):
