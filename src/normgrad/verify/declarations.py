@@ -12,7 +12,7 @@ from .arrays import NotRead, is_number, state
 from .host import CUSTOM, LEFT_AS_THEY_ARE, is_guard, is_operator
 from .launch import JitKernel
 from .nodes import nodes_of
-from .python_objects import GUARD, ONCE, QUIET, STATIC, Function, Unread
+from .python_objects import KNOWN, ONCE, QUIET, STATIC, Function, Unread
 from .scopes import MODULE, check_constant, note_imported
 from .source import is_jit
 from .syntax import check_annotation, defaults_of, runs
@@ -50,7 +50,7 @@ class Declarations:
     def read_FunctionDef(self, node, scope):
         """A function, or a kernel that it launches."""
         if state().way and is_guard(node):
-            scope.names[node.name] = GUARD
+            scope.names[node.name] = KNOWN["torch.cuda.device"]
             return
         source = self.reader.modules.source
         if source and any(map(is_jit, node.decorator_list)):
@@ -78,23 +78,11 @@ class Declarations:
         return Function(node, scope, defaults)
 
     def _wrappers(self, node, scope):
-        """The decorators of a function that are functions of the text; all others change nothing."""
-        names = [part.id for part in node.decorator_list if isinstance(part, ast.Name)]
-        values = {name: scope.load(name) for name in names if scope.has(name)}
-        wrappers = [name for name in names if isinstance(values.get(name), Function)]
-        if not (state().way and wrappers):
-            self.check_decorators(node, scope)
-            return []
-        others = [
-            part
-            for part in node.decorator_list
-            if getattr(part, "id", "") not in wrappers
-        ]
-        self.check_decorators(ast.FunctionDef(node.name, decorator_list=others), scope)
-        return [values[name] for name in wrappers]
+        """The decorators of a function that are functions of a launcher's text; all others change nothing.
 
-    def check_decorators(self, node: ast.FunctionDef, scope: Any) -> None:
-        """Refuse a decorator by which a function may be another one."""
+        Raises:  NotRead for one by which a function may be another one
+        """
+        wrappers = []
         for decorator in node.decorator_list:
             if self._is_passed_over(decorator, node, scope):
                 continue
@@ -102,9 +90,12 @@ class Declarations:
                 value = QUIET if self.reader.is_quiet(decorator, scope) else None
             else:
                 value = self.reader.evaluate(decorator, scope)
-            if value not in (STATIC, ONCE, QUIET):
+            if isinstance(value, Function) and state().way:
+                wrappers.append(value)
+            elif value not in (STATIC, ONCE, QUIET):
                 raise NotRead(f"the decorator of {node.name}")
             state().cut |= value is QUIET
+        return wrappers
 
     def _is_passed_over(self, decorator, node, scope):
         """Whether a decorator leaves a function what it says, by its text alone.

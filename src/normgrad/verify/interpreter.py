@@ -59,8 +59,8 @@ from .nodes import nodes_of
 from .over_rows import Listed, Rows, Turn
 from .python_objects import (
     ERRSTATE,
-    GUARD,
     INFERENCE,
+    KNOWN,
     QUIET,
     Context,
     Function,
@@ -78,7 +78,7 @@ from .sizes import bits_of, doubled
 from .syntax import Returned, Walker, bound_arguments
 from .tables.numpy import of_dtype
 from .tables.python import LONGEST, iterated
-from .tables.signatures import Device, Fields, Known, Largest, Quiet
+from .tables.signatures import Fields, Guard, Known, Largest, Quiet
 from .values import LeftOut
 
 DEEPEST = 40
@@ -86,6 +86,8 @@ DEEPEST = 40
 CELLS = ("", "int", "float", "array")
 # what np.errstate has a word for
 ERRORS = {"all", "divide", "over", "under", "invalid"}
+# how a package that has other GPUs, too, calls torch.cuda.device
+DEVICES = ".torch_device_fn.device"
 EPSILONS = ("eps", "EPS", "epsilon", "EPSILON")
 # what is asked of a tensor besides its numbers
 LAYOUT = {
@@ -246,7 +248,10 @@ class Reader(Walker):
             quiet = part.optional_vars is None and self.is_quiet(
                 part.context_expr, scope
             )
-            if not quiet and not self._is_guard(part.context_expr, scope):
+            value = None
+            if state().way and not quiet:
+                value = self.evaluate(part.context_expr, scope)
+            if not quiet and not isinstance(value, Guard):
                 raise NotRead("a with of another kind than torch.no_grad()")
             state().cut |= quiet
         self.execute(node.body, scope)
@@ -270,33 +275,6 @@ class Reader(Walker):
         if value is not ERRSTATE:
             return value is QUIET and not pairs
         return pairs.keys() <= ERRORS and {*pairs.values()} <= {"ignore", "warn"}
-
-    def _is_guard(self, node, scope):
-        """Whether a context only says on which GPU kernels run."""
-        match node:
-            case ast.Call(called, [device], []) if state().way:
-                if not self._is_device(called, scope):
-                    return False
-                device = self.evaluate(device, scope)
-                if (
-                    isinstance(device, str)
-                    and device.partition(":")[0] == "cuda"
-                    or device == 0
-                ):
-                    state().words.append(f"tensors are on the GPU {device}")
-                    return True
-                return isinstance(device, Device)
-        return False
-
-    def _is_device(self, called, scope):
-        """Whether a function is torch.cuda.device, or has its place in a package for other devices, too."""
-        match called:
-            case ast.Attribute(ast.Name("torch_device_fn" as name), "device") if set(
-                self.modules.source.imports
-            ) - set(self.modules.source.constants) >= {name}:
-                state().words.append(f"{name} is torch.cuda")
-                return True
-        return self.evaluate(called, scope) is GUARD
 
     def read_Delete(self, node, scope):
         """A name that is gone."""
@@ -515,6 +493,10 @@ class Reader(Walker):
                 return self.classes.attribute(owner, name)
             case Live():
                 return self.introspection.attribute(owner, name)
+            case Named(name=path) if f"{path}.{name}".endswith(DEVICES) and state().way:
+                # of a package for other devices, too
+                state().words.append(f"{path} is torch.cuda")
+                return KNOWN["torch.cuda.device"]
             case Fields(values=values) if name in values:
                 return values[name]
             case Largest() if name == "values":

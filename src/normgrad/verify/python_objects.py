@@ -10,6 +10,7 @@ from typing import Any
 from .arrays import Array, NotRead, floats
 from .syntax import positional
 from .tables.libraries import HOST, MEMBERS
+from .tables.torch import GUARDS
 
 
 @dataclass(eq=False)
@@ -19,11 +20,11 @@ class Named:
     name: str
 
 
-FUNCTION, LAYER, TENSOR, ONCE, STATIC, QUIET, INFERENCE, ERRSTATE, GUARD = map(
+FUNCTION, LAYER, TENSOR, ONCE, STATIC, QUIET, INFERENCE, ERRSTATE = map(
     Named,
     (
         *("Function", "Module", "Tensor", "once_differentiable", "staticmethod"),
-        *("quiet", "inference", "errstate", "guard"),
+        *("quiet", "inference", "errstate"),
     ),
 )
 KNOWN: dict[str, Any] = {
@@ -35,8 +36,7 @@ KNOWN: dict[str, Any] = {
     "torch.enable_grad": QUIET,
     "numpy.errstate": ERRSTATE,
     "torch.inference_mode": INFERENCE,
-    "torch.cuda.device": GUARD,
-    "torch.cuda._DeviceGuard": GUARD,
+    **{f"torch.cuda.{name}": value for name, value in GUARDS.items()},
     "torch.nn.Module": LAYER,
     **{path: HOST[path] for path in HOST if path.startswith("torch.nn.")},
     "torch.Tensor": TENSOR,

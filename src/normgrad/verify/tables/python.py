@@ -182,22 +182,13 @@ def rounded_up(x):
 
 
 def product_of(values, start):
-    """math.prod of a tuple or a list."""
-    if not isinstance(values, tuple | list):
-        raise NotRead(f"a product of {type(values).__name__}")
+    """math.prod."""
     return reduce(partial(arithmetic, "Mult"), values, start)
-
-
-def listed(kind, values):
-    """list or tuple of a tuple or a list."""
-    if not isinstance(values, tuple | list):
-        raise NotRead(f"{kind.__name__} of {type(values).__name__}")
-    return kind(values)
 
 
 def truths(decide, values):
     """any or all of truth values."""
-    if not isinstance(values, tuple | list) or not all(type(v) is bool for v in values):
+    if not all(type(value) is bool for value in values):
         raise NotRead("any or all of other than truth values")
     return decide(values)
 
@@ -209,14 +200,15 @@ HOST = table(
     {
         "ceil(x, /)": rounded_up,
         "floor(x, /)": as_int,
-        "prod(values, /, *, start=1)": product_of,
+        "prod(values: list, /, *, start=1)": product_of,
     },
 )
 HOST_BUILTINS = table(
     "math",
     {
-        **each("(values, /)", truths, {"any": any, "all": all}),
-        **each("(values, /)", listed, {"list": list, "tuple": tuple}),
+        **each("(values: list, /)", truths, {"any": any, "all": all}),
+        "list(values: list, /)": list,
+        "tuple(values: list, /)": tuple,
     },
 )
 # what a launcher tells whom it may concern

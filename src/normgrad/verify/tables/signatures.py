@@ -24,6 +24,10 @@ class Device:
     """Where tensors are; all of a program's are on one device."""
 
 
+class Guard:
+    """A context that says on which GPU kernels run."""
+
+
 class Integers:
     """A dtype of integers, which locks have."""
 

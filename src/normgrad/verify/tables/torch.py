@@ -80,6 +80,7 @@ from .signatures import (
     Address,
     Device,
     Fields,
+    Guard,
     Indices,
     Integers,
     Largest,
@@ -252,14 +253,6 @@ def properties(device):
     return Fields({name: Scalar(letter(name), "int")})
 
 
-def on_device(kind, number):
-    """torch.device, of a GPU."""
-    if not (isinstance(kind, str) and kind.partition(":")[0] == "cuda"):
-        raise NotRead("a device other than a GPU")
-    state().words.append(f"the arguments are on the device {kind}")
-    return Device()
-
-
 def made(e, sizes, dtype, device):
     """torch.empty, zeros and ones; without a device it is on the CPU."""
     if isinstance(dtype, Integers):
@@ -312,10 +305,11 @@ def available():
     return True
 
 
-def on_gpu(device):
-    """torch.cuda.set_device."""
+def on_gpu(device, index=None):
+    """torch.device, of a GPU."""
     if device is None:
-        raise NotRead("set_device(None), which torch refuses")
+        raise NotRead("a device None, which torch refuses")
+    return device
 
 
 def nothing(*values):
@@ -568,9 +562,9 @@ HOST = table(
         "nn.init.uniform_(tensor, a=0.0, b=1.0)": initial,
         "cuda.get_device_properties(device: gpu = None)": properties,
         "cuda.current_device()": Device,
-        "device(type, index=None, /)": on_device,
+        "device(type: gpu, index=None, /)": on_gpu,
         "cuda.synchronize(device: gpu = None)": nothing,
-        "cuda.set_device(device: gpu)": on_gpu,
+        "cuda.set_device(device: gpu)": lambda device: nothing(on_gpu(device)),
         "cuda.is_available()": available,
         # of what torch's compiler writes
         "_C._dynamo.guards._empty_strided_cuda(size, stride, dtype)": strided,
@@ -578,6 +572,7 @@ HOST = table(
         "_C._cuda_getCurrentRawStream(device)": nothing,
     },
 )
+GUARDS = table("torch", {"device _DeviceGuard(device: gpu)": lambda device: Guard()})
 HOST_METHODS = table(
     "torch",
     {
