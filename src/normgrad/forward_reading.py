@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import FunctionType
 from typing import Any
@@ -19,7 +18,6 @@ from .spec import NormSpec
 
 PLAIN = (bool, int, float, str, type(None), torch.dtype)
 POWERS = (0.5, -0.5, -1.0)
-PROVED, REFUTED, UNDECIDED = "proved", "refuted", "undecided"
 SECONDS = 10
 # How many functions deep a forward is looked at, and what a norm calls there.
 DEPTH = 3
@@ -114,17 +112,6 @@ def _has_plain_attributes(kind):
     return all(getattr(kind, n) is getattr(torch.nn.Module, n) for n in names)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What was read of a forward.
-
-    Args:  kind: PROVED, REFUTED, UNDECIDED or another; words: for which numbers, how they differ, or what is not read
-    """
-
-    kind: str
-    words: str = ""
-
-
 def compared(
     module: torch.nn.Module,
     roles: Mapping[str, str],
@@ -132,28 +119,32 @@ def compared(
     spec: NormSpec,
     verdicts: dict[Any, Any],
     gate: str = "",
-) -> Reading:
-    """Whether a module's forward is the norm of a spec for every M and N, in real numbers.
+) -> tuple[bool | None, str]:
+    """Whether a module's forward is the norm of a spec for every M and N, in real numbers, and in words for which.
+
+    What was read to its end and is not proved is False, and the words are how it differs, or why it is not decided;
+    what is not read is None.
 
     Args:  roles: {name of a parameter or buffer: "weight" or "bias"}; columns: N, 0 for a norm of any N
            verdicts: those by what was read; is added to
            gate: "first" or "last" of a forward of two tensors, whose second is a gate by silu
     """
     if spec.eps is None:
-        return Reading("not read", "eps is that of the dtype")
+        return None, "eps is that of the dtype"
     try:
         from .verify import verify
         from .verify.programs import input_of
         from .verify.python_objects import Live
         from .verify.values import NotRead
+        from .verify.verdict import ALIKE, UNDECIDED
     except ModuleNotFoundError as error:
-        return Reading("not read", f"there is no {error.name}")
+        return None, f"there is no {error.name}"
     kind = type(module)
     if not _has_plain_attributes(kind):
-        return Reading("not read", f"{kind.__name__}, which looks its attributes up")
+        return None, f"{kind.__name__}, which looks its attributes up"
     text = reference_text(spec, set(roles.values()), columns, gate)
     tensors = {name: input_of(role, role) for name, role in roles.items()}
-    inputs = {"weight": "weight", "bias": "bias", "columns": "N"}
+    inputs = {"self_columns": "N"}
     sizes: dict[str, None] = {}
     for training in (False, True):
         forward = Forward(module, columns, training)
@@ -171,26 +162,18 @@ def compared(
             for name, above in asked:
                 forward.look(name, above)
         except NotRead as reason:
-            return Reading("not read", str(reason))
+            return None, str(reason)
+        if verdict.difference:
+            return False, "; ".join(
+                filter(None, [*map(str, verdict.difference), verdict.why])
+            )
         if not verdict:
-            return _unproved(verdict)
+            is_read = verdict.why.startswith((ALIKE, UNDECIDED))
+            return False if is_read else None, verdict.why
         sizes |= dict.fromkeys(forward.sizes())
         if ("training", None) not in asked:
             break
-    return Reading(PROVED, ", ".join(sizes))
-
-
-def _unproved(verdict):
-    """What a verdict says that is no proof; "undecided" where the program was read to its end."""
-    from .verify.verdict import ALIKE
-    from .verify.verdict import UNDECIDED as NEITHER
-
-    kind, words = verdict.kind, verdict.why
-    if kind == REFUTED:
-        words = "; ".join(map(str, filter(None, [*verdict.difference, words])))
-    elif words.startswith((ALIKE, NEITHER)):
-        kind = UNDECIDED
-    return Reading(kind, words)
+    return True, ", ".join(sizes)
 
 
 def reference_text(
@@ -198,7 +181,7 @@ def reference_text(
 ) -> str:
     """The operator of a spec as a function of torch, an absent weight or bias left out."""
     arguments = "x, gate" if gate else "x"
-    lines = [f"def norm({arguments}, weight, bias, columns):"]
+    lines = [f"def norm({arguments}, weight, bias, self_columns):"]
     if gate == "first":
         lines.append("x = x * torch.nn.functional.silu(gate)")
     if spec.center:
@@ -208,7 +191,7 @@ def reference_text(
     scale = repr(spec.scale)
     for power in POWERS:
         if columns and spec.scale == columns**power:
-            scale = f"columns ** {power}"
+            scale = f"self_columns ** {power}"
     if spec.scale != 1:
         lines.append(f"y = y * {scale}")
     if "weight" in present:

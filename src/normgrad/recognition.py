@@ -27,9 +27,6 @@ import torch
 from . import numpy_ref
 from .dtypes import round_to
 from .forward_reading import (
-    PROVED,
-    REFUTED,
-    UNDECIDED,
     calls_norm,
     compared,
     has_root,
@@ -120,14 +117,11 @@ class Recipe:
     def __str__(self) -> str:
         spec = self.spec
         words = [str(self.normalized_shape or "any N"), f"eps={spec.eps}"]
-        if spec.placement != "inside":
-            words.append(f"placement={spec.placement!r}")
-        if spec.reduce != "mean":
-            words.append(f"reduce={spec.reduce!r}")
-        if spec.scale != 1:
-            words.append(f"scale={spec.scale:.6g}")
-        if spec.weight_offset:
-            words.append(f"weight_offset={spec.weight_offset}")
+        for name in ("placement", "reduce", "scale", "weight_offset"):
+            value = getattr(spec, name)
+            if value != getattr(RMS_NORM, name):
+                text = f"{value:.6g}" if name == "scale" else repr(value)
+                words.append(f"{name}={text}")
         if self.heads:
             words.append(f"heads={self.heads}")
         words += [f"{role}={name!r}" for name, role in self.roles if name != role]
@@ -594,14 +588,15 @@ def _proved(module, layout, recipe, probed):
         where = f"run at N = {' and '.join(map(str, FREE_COLUMNS))}"
     if len(layout.axes) > 1:
         return replace(recipe, proof=where, is_proved=False)
-    reading = compared(module, layout.roles, columns, recipe.spec, probed, recipe.gate)
+    spec, gate = recipe.spec, recipe.gate
+    is_equal, words = compared(module, layout.roles, columns, spec, probed, gate)
     # What was read and is not proved may differ at numbers that the rows do not have.
-    if reading.kind in (REFUTED, UNDECIDED):
-        return f"which is {recipe} of the rows that it was run on, and by its text is not shown to be: {reading.words}"
-    if reading.kind != PROVED:
-        words = textwrap.shorten(reading.words, 90)
+    if is_equal is False:
+        return f"which is {recipe} of the rows that it was run on, and by its text is not shown to be: {words}"
+    if is_equal is None:
+        words = textwrap.shorten(words, 90)
         return replace(recipe, proof=f"{where}, not proved: {words}", is_proved=False)
-    sizes = f", with {reading.words}" if reading.words else ""
+    sizes = f", with {words}" if words else ""
     return replace(recipe, proof=f"proved equal for every N{sizes}")
 
 
