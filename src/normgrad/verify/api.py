@@ -26,10 +26,8 @@ from .source import Source, source_of
 from .text import check_seconds, check_type
 from .values import BEFORE, UNCOMPILED, Flag, NotRead, Unknown
 from .verdict import (
-    IF_ZERO,
     KINDS,
     NOT_READ,
-    PROVED,
     REFUTED,
     WRONG,
     Claim,
@@ -124,12 +122,12 @@ def _worse(flag, first, second):
     """The worse of the verdicts with a flag and without; a program is accused where it is wrong either way."""
     other, worst = sorted((second, first), key=lambda v: KINDS.index(v.kind))
     if first.kind == second.kind:
-        if first.kind in (PROVED, IF_ZERO):
+        if first.is_proof:
             return joined(first, second, flag)
         why = f"with {flag}=False as well"
         return replace(first, why="; ".join(filter(None, [first.why, why])))
     why = f"{flag} is not bound: {worst.kind} with {flag}={worst is first}, {other.kind} with {flag}={other is first}"
-    if worst.kind in (WRONG, REFUTED):
+    if worst.accuses:
         return worst.unread(f"{why}; bind {flag}")
     return replace(worst, why="; ".join(filter(None, [why, worst.why])))
 
@@ -226,7 +224,7 @@ def _sure(verdict, reader):
 
     For a kernel of which one program of an axis is looked at. Without it what the others store is said to be left out.
     """
-    if verdict.kind not in (WRONG, REFUTED):
+    if not verdict.accuses:
         return verdict
     grid = enumerate(reader.tiles.launch.grid)
     fixed = [(axis, number) for axis, number in grid if type(number) is int]

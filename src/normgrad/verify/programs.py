@@ -71,11 +71,9 @@ from .source import is_file, text_of
 from .text import TextOfFile, check_seconds, check_type, value_of, with_helpers
 from .values import Misfit
 from .verdict import (
-    IF_ZERO,
     KINDS,
     MORE,
     NOT_READ,
-    PROVED,
     REFUTED,
     WRONG,
     Claim,
@@ -341,9 +339,9 @@ def _judged(claim, definitions, bound, vectors):
     """The verdict with vectors as (M,), else as (M, 1)."""
     verdicts = [claim.verdict(definitions, bound)]
     is_misfit = claim.misfits
-    if vectors and verdicts[0].kind not in (PROVED, IF_ZERO):
+    if vectors and not verdicts[0].is_proof:
         verdicts.append(claim.verdict(definitions, bound | vectors))
-    if verdicts[-1].kind in (PROVED, IF_ZERO):
+    if verdicts[-1].is_proof:
         return verdicts[-1]
     if verdicts[0].kind == NOT_READ and not is_misfit:
         # the other shape accuses no program that is not followed with the first
@@ -519,10 +517,10 @@ class _Claim:
     def _over_strides(self, definitions, bound):
         """The verdict for rows of any stride, else for contiguous tensors, else for such ones of three axes."""
         apart = self._over_ways(definitions, bound, Way(apart=True))
-        if apart.kind in (PROVED, IF_ZERO):
+        if apart.is_proof:
             return _claiming(apart, "for rows of any stride from N on")
         dense = self._over_ways(definitions, bound, Way(apart=False))
-        if dense.kind in (PROVED, IF_ZERO):
+        if dense.is_proof:
             why = f"rows that lie further apart: {apart.why or apart.kind}"
             return replace(
                 _claiming(dense, "for tensors with the strides (N, 1)"), why=why
@@ -536,7 +534,7 @@ class _Claim:
             if heads:
                 words += ", and vectors (T, N), one for each t"
             split = _claiming(split, words)
-            if split.kind in (PROVED, IF_ZERO):
+            if split.is_proof:
                 return split
             if result is dense and not self.misfits:
                 result = split
@@ -567,7 +565,7 @@ class _Claim:
             reason.line = errors[0].line
             return refused(reason)
         worst = max(verdicts, key=lambda verdict: KINDS.index(verdict.kind))
-        if worst.kind not in (PROVED, IF_ZERO):
+        if not worst.is_proof:
             return worst
         result = replace(reduce(joined, verdicts), kind=worst.kind)
         start = "where it raises no error, as it does where"
@@ -603,7 +601,7 @@ class _Claim:
         why = ""
         if verdict.kind == REFUTED and self._free_in(verdict):
             why = no_tensor(", ".join(self._free_in(verdict)))
-        elif self.guess and verdict.kind in (WRONG, REFUTED):
+        elif self.guess and verdict.accuses:
             guessed = [verdict.outputs.get(name) for name in self.guessed]
             if not (guessed and all(guessed)):
                 why = f"it is not what is defined, if {self.guess}; say outputs"
@@ -793,9 +791,12 @@ class _Claim:
         return result, definitions
 
     def _verdict(self, traced, definitions, claims, bound):
-        constants = {*traced.constants.values()}
+        constants, state = {*traced.constants.values()}, traced.noted
         if self.forward:
-            constants.update(self.forward.ran[2].constants.values())
+            beside = self.forward.ran[2]
+            constants.update(beside.constants.values())
+            # a gradient of x + s - s is one only where s has a value
+            state = state.beside(beside.noted)
         if len(constants) > 1:
             raise NotRead(
                 "another eps than that of the forward: write one number in both, or a "
@@ -814,21 +815,17 @@ class _Claim:
             f"{name} = {value} is eps, and may be any positive number"
             for name, value in traced.constants.items()
         ]
-        verdicts, self.maxima = {}, traced.noted.maxima
-        if self.forward:
-            self.maxima = self.maxima | self.forward.ran[2].noted.maxima
+        verdicts, heads, self.maxima = {}, [], state.maxima
         for name, value in claims.items():
             verdicts[name] = self._of_output(name, value, definitions)
             if verdicts[name].kind == WRONG and isinstance(value, Array):
                 verdicts[name] = _taken(verdicts[name], bound)
-        if traced.noted.filled:
-            verdicts, words = if_zero(verdicts, traced.noted.filled)
-            assumptions.append(words)
-        heads = []
-        for name, value in claims.items():
             head, shape = definitions.outputs[name], getattr(value, "shape", ())
             is_wider = len(shape) > len(getattr(head, "indices", ()))
             heads.append(f"{head} as {shape}" if is_wider else str(head))
+        if state.filled:
+            verdicts, words = if_zero(verdicts, state.filled)
+            assumptions.append(words)
         results, clauses = f"{self.called()} returns {', '.join(heads)}", []
         if traced.container:
             results += f" in {traced.container}"
@@ -842,7 +839,7 @@ class _Claim:
         if traced.written:
             clauses.append(f"and may write over {', '.join(traced.written)}")
         last = max(bound, key=self.names.index, default="")
-        for words in traced.noted.narrowed:
+        for words in state.narrowed:
             clauses.append(f"for {words}")
         if self.forward:
             clauses += self._other_defaults(bound)
@@ -853,14 +850,10 @@ class _Claim:
                 clauses.append(f"where {name} is left out")
         if self.launches:
             assumptions += [f"{PACKED}; {TRUSTED}", INTEGERS]
-        state = traced.noted
-        if self.forward:
-            # a gradient of x + s - s is one only where s has a value
-            state = state.beside(self.forward.ran[2].noted)
         numbers = *digits_of(state), *below(state.widths)
         claim = Claim(results, clauses=tuple(clauses), numbers=numbers)
         verdict = noted(state, definitions, verdicts, claim, assumptions)
-        if traced.differs and verdict.kind in (PROVED, IF_ZERO):
+        if traced.differs and verdict.is_proof:
             return verdict.unread(DIFFERS)
         return verdict
 
@@ -915,7 +908,7 @@ def _at_sizes(verdict, way):
     """The verdict on one way with sizes for it; without any it accuses nobody."""
     # a block is a power of 2, and N = 3 is no multiple of it
     past_end = "past the end: its mask needs columns < N" in verdict.why
-    if verdict.kind not in (WRONG, REFUTED) or not (way.choices or past_end):
+    if not verdict.accuses or not (way.choices or past_end):
         return verdict
     if verdict.kind == REFUTED:
         points = [verdict, *verdict.outputs.values()]

@@ -122,6 +122,16 @@ class Verdict:
         return self.kind == PROVED
 
     @property
+    def is_proof(self) -> bool:
+        """Whether the program is proved, perhaps on what masked lanes hold."""
+        return self.kind in (PROVED, IF_ZERO)
+
+    @property
+    def accuses(self) -> bool:
+        """Whether the program is said to be wrong."""
+        return self.kind in (WRONG, REFUTED)
+
+    @property
     def claim(self) -> str:
         """What was to be shown, in words, as "y = y[i, j]"."""
         return "; ".join(map(str, self.claims))
@@ -179,7 +189,7 @@ class Verdict:
 
         Returns:  Replay, whose text is ready for a report; None for what is not refuted, and where no case is found
         """
-        if self.case is None or self.kind not in (REFUTED, WRONG):
+        if self.case is None or not self.accuses:
             return None
         return self.case.replay
 
@@ -255,7 +265,7 @@ def whole(
     for verdict in outputs.values():
         words += verdict.assumptions
     claim = replace(claim, where=where)
-    if worst.kind not in (PROVED, IF_ZERO):
+    if not worst.is_proof:
         claim = replace(claim, where=(), numbers=())
     claims = (claim,)
     words = tuple(dict.fromkeys(words))
@@ -352,14 +362,14 @@ def at_its_eps(
     verdicts_at = []
     for number in eps_of(*[v.stored for v in verdicts if v.stored is not None]):
         at_number = judge(definitions.at_eps(number))
-        setting = f"eps={float(number)}"
-        claims = list(at_number.claims)
-        for position, claim in enumerate(claims):
+        claims = []
+        for claim in at_number.claims:
+            settings = claim.settings
             if not re.search(r"\beps=", str(claim)):
-                settings = (*claim.settings, setting)
-                claims[position] = replace(claim, settings=settings)
+                settings = (*settings, f"eps={float(number)}")
+            claims.append(replace(claim, settings=settings))
         at_number = replace(at_number, claims=tuple(claims))
-        if at_number.kind in (PROVED, IF_ZERO):
+        if at_number.is_proof:
             return at_number
         verdicts_at.append(at_number)
     unread = [v for v in verdicts_at if v.kind == NOT_READ]
