@@ -242,8 +242,8 @@ def of_function(
     library: str,
     bound: Mapping[str, Any],
     names: Sequence[str],
-    gradients: Mapping[str, str] | None = None,
-    cotangents: Sequence[Expr | None] = (),
+    gradients: Mapping[str, str],
+    cotangents: Sequence[Expr | None],
 ) -> Run:
     """The run of a function, or of an autograd Function for each choice of what requires a gradient.
 
@@ -251,7 +251,6 @@ def of_function(
            gradients: {argument: the name of its gradient}
            cotangents: of the results, None of one that is marked as not differentiable
     """
-    gradients = gradients or {}
 
     def run(point):
         before = {name: _argument(point, value) for name, value in bound.items()}

@@ -130,10 +130,8 @@ def target_of(reader: Reader, program: Any, name: str = "") -> Function | Functi
         names = names.names
         kinds = Function | FunctionClass | Layer
         functions = [key for key, value in names.items() if isinstance(value, kinds)]
-        name = name or next(reversed(functions), "")
         unread = [key for key, value in names.items() if isinstance(value, Unread)]
-        if unread and not functions:
-            name = name or unread[-1]
+        name = name or next(reversed(functions or unread), "")
         if isinstance(names.get(name), Unread):
             reason = NotRead(names[name].why)
             reason.line = names[name].line
@@ -333,11 +331,14 @@ def _of_class(reader, target, values, cotangents, flags):
     names = forward.parameters[first:]
     while names and names[-1] in defaults:
         names.pop()
-    arguments = [values[key] if key in values else defaults[key] for key in names]
-    needed = [isinstance(a, Array) and a.kind == "float" for a in arguments]
-    for position, key in enumerate(names):
-        needed[position] &= (flags or {}).get(key, True)
-    flags = tuple(needed)
+    arguments = [(defaults | values)[key] for key in names]
+    chosen = flags or {}
+    flags = tuple(
+        isinstance(argument, Array)
+        and argument.kind == "float"
+        and chosen.get(key, True)
+        for key, argument in zip(names, arguments, strict=True)
+    )
     returned, context = reader.classes.forward(target, arguments, flags)
     outputs, container = _placed(forward, results_of, returned), container_of(returned)
     marked = [any(value is a for a in context.marked) for value in outputs]
@@ -463,12 +464,12 @@ def parameters_of(
         target = target_of(Reader(), program, name)
     is_class = isinstance(target, FunctionClass)
     function, first = target, 0
+    if "forward" not in getattr(target, "methods", ("forward",)):
+        raise NotRead(f"{target.name}, which has no forward")
     if isinstance(target, Layer):
         names, needed, columns = _parameters_of_layer(target)
         return names, needed, False, columns, _defaults(target, ()), target.switches
     if is_class:
-        if "forward" not in target.methods:
-            raise NotRead(f"{target.name}, which has no forward")
         function = target.methods["forward"]
         first = int("setup_context" not in target.methods)
     arguments = function.node.args
@@ -486,8 +487,6 @@ def _parameters_of_layer(layer):
 
     The number of entries of a weight is N, because it is bound as (N,): it fits no other number.
     """
-    if "forward" not in layer.methods:
-        raise NotRead(f"{layer.name}, which has no forward")
     names, needed, columns = [], [], []
     for method in METHODS_OF_LAYER:
         if method not in layer.methods:

@@ -35,14 +35,10 @@ def local_names(body: Sequence[ast.AST], in_place: bool = True) -> set[str]:
     while waiting:
         node = waiting.pop()
         match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 names.add(node.name)
-                header = (*node.decorator_list, node.args, node.returns)
-                waiting += filter(None, header)
-                continue
-            case ast.ClassDef():
-                names.add(node.name)
-                waiting += [*node.decorator_list, *node.bases, *node.keywords]
+                parts = ast.iter_child_nodes(node)
+                waiting += [part for part in parts if part not in node.body]
                 continue
             case ast.Lambda():
                 waiting.append(node.args)

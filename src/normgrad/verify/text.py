@@ -23,6 +23,7 @@ from sympy.tensor.indexed import IndexException
 from ..prove.typed import OPERATORS
 from ..symbolic.symbols import i, j
 from .nodes import nodes_of
+from .syntax import assigned
 from .tables.elementary import functions
 from .values import power
 
@@ -46,23 +47,23 @@ def with_helpers(text: str, helpers: Mapping[str, str]) -> str:
     for key, value in helpers.items():
         value = ast.unparse(tree_of(f"helpers: {key}", value))
         values[ast.unparse(tree_of("helpers", key))] = f"({value})"
-    bound = {n.arg for n in nodes_of(tree) if isinstance(n, ast.arg)}
-    for function in nodes_of(tree):
-        for node in nodes_of(function) if isinstance(function, ast.FunctionDef) else ():
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                bound.add(node.id)
-    places: dict[str, list[ast.expr]] = {name: [] for name in values}
+    bound, places = set(), []
     for node in nodes_of(tree):
+        if isinstance(node, ast.FunctionDef):
+            bound |= assigned(node.body)
+        if isinstance(node, ast.arg):
+            bound.add(node.arg)
         is_read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         if isinstance(node, ast.Name | ast.Attribute | ast.Call) and is_read:
             if node.lineno == node.end_lineno and ast.unparse(node) in values:
-                places[ast.unparse(node)].append(node)
-    lines = [line.encode() for line in text.split("\n")]
-    for name, nodes in places.items():
-        if not nodes or re.match(r"\w*", name)[0] in bound:
+                places.append(node)
+    for name in values:
+        is_there = name in map(ast.unparse, places)
+        if not is_there or re.match(r"\w*", name)[0] in bound:
             needs = "needs what begins with a name that the text reads, and no function binds"
             raise ValueError(f"helpers: got {name}, {needs}")
-    for node in sorted(sum(places.values(), []), key=lambda n: -n.col_offset):
+    lines = [line.encode() for line in text.split("\n")]
+    for node in sorted(places, key=lambda n: -n.col_offset):
         line, value = lines[node.lineno - 1], values[ast.unparse(node)].encode()
         line = line[: node.col_offset] + value + line[node.end_col_offset :]
         lines[node.lineno - 1] = line
