@@ -243,8 +243,9 @@ def resolved(binding: Mapping, definitions: Norm) -> tuple[dict, Norm]:
     return arguments, replace(definitions, outputs=outputs, needs=needs)
 
 
-# the first two of three axes, of which M is the product
-LEADING = symbols("B T", integer=True, positive=True)
+# the first two of three axes, of which M is the product; not polar, which no other letter is said to be: a block that
+# an argument B or T of a kernel holds is another number
+LEADING = symbols("B T", integer=True, positive=True, polar=False)
 PIDS = tuple(Symbol(f"program_{a}", integer=True, nonnegative=True) for a in range(3))
 PROGRAMS = tuple(Symbol(f"programs_{a}", integer=True, positive=True) for a in range(3))
 # {letter of a T: the size of its axis, its index}

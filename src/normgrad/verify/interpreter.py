@@ -395,19 +395,17 @@ class Reader(Walker):
                 scope.names[name] = _running(value)
                 sums.append(name)
             elif not isinstance(value, Array):
-                scope.names.pop(name, None)
+                scope.forget({name})
         turn = Turn(rows.size, rows.shared)
         state().loops.append(turn)
-        for name in own:
-            scope.names.pop(name, None)
+        scope.forget(own)
         self.assign(node.target, rows.item(turn), scope)
         try:
             self.execute(body, scope)
         except Returned:
             raise NotRead("a return from a loop over rows") from None
         state().loops.pop()
-        for name in own:
-            scope.names.pop(name, None)
+        scope.forget(own)
         for name in sums:
             scope.names[name] = _added_up(scope.names[name])
 

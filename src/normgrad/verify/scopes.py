@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -87,6 +87,15 @@ class Scope:
     def __setitem__(self, name: str, value: Any) -> None:
         self.names[name] = value
         self.bound.add(name)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Take the values of names away, where they may be another turn's.
+
+        For a loop that binds them anew. It stops an accusation that such a name, as a parameter, has no value yet.
+        """
+        for name in self.names.keys() & names:
+            del self.names[name]
+            self.bound.add(name)
 
     def has(self, name: str) -> bool:
         """Whether a name has a value."""
