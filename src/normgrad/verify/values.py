@@ -29,7 +29,9 @@ SMALL = 64  # an exponent of what is no number
 class NotRead(ValueError):
     """What is not followed, with the reason; line: where."""
 
-    line: int | None = None
+    def __init__(self, why: str, line: int | None = None):
+        super().__init__(why)
+        self.line = line
 
 
 class Wrong(NotRead):
@@ -51,7 +53,7 @@ class Misfit(Wrong):
 
 # what a claim says of memory that a kernel adds to, after its name
 BEFORE = "is 0 before the kernel runs"
-# whether an operation of known numbers was infinite in the reading of a kernel, as 1 / 0 in a lane past the end
+# whether an infinity stands in a kernel, or an operation of known numbers was infinite, as 1 / 0 in a lane past the end
 INFINITE: ContextVar[bool] = ContextVar("infinite", default=False)
 
 
@@ -70,9 +72,9 @@ class Flag(NotRead):
 UNCOMPILED = "does not compile: "
 
 
-def uncompiled(why: str) -> Wrong:
+def uncompiled(why: str, line: int | None = None) -> Wrong:
     """What Triton refuses to compile, whatever the arguments."""
-    return Wrong(f"{UNCOMPILED}{why}")
+    return Wrong(f"{UNCOMPILED}{why}", line)
 
 
 def unlaunched(why: str) -> Wrong:
@@ -310,8 +312,10 @@ def fit(first: tuple, second: tuple) -> tuple:
     first, second = (("1",) * (longest - len(a)) + tuple(a) for a in (first, second))
     for a, b in zip(first, second, strict=True):
         if a != b and "1" not in (a, b):
-            words = f"shapes {shape(first)} and {shape(second)} do not fit"
-            raise NotRead(f"{words} for every size of the blocks")
+            raise NotRead(
+                f"shapes {shape(first)} and {shape(second)} do not fit "
+                "for every size of the blocks"
+            )
     axes = tuple(b if a == "1" else a for a, b in zip(first, second, strict=True))
     long = [a for a in axes if a != "1"]
     if len(set(long)) < len(long):
