@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from .nodes import nodes_of
-from .source import Source, is_constexpr, is_jit, root_of
+from .source import Source, is_constexpr, is_jit, last_name, root_of
 from .values import NotRead, Wrong, uncompiled
 
 AUTOTUNE = (
@@ -16,10 +15,13 @@ AUTOTUNE = (
     *("pre_hook", "post_hook", "warmup", "rep", "use_cuda_graph", "do_bench"),
     "cache_results",
 )
+# the arguments of Config in Triton 3.7.1
 CONFIG = (
     *("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", "pre_hook"),
     "ir_override",
 )
+# {what autotune hands in besides the numbers of its configurations: those with which a kernel compiles, () for any}
+COUNTS = {"num_warps": (1, 2, 4, 8, 16, 32), "num_stages": (), "num_ctas": (1,)}
 UNSPECIALIZED = ("do_not_specialize", "do_not_specialize_on_alignment")
 JIT = {*UNSPECIALIZED, "debug", "repr"}
 # what runs Python that is not read, or another kernel
@@ -84,8 +86,7 @@ class Decorators:
         if order and list(map(is_jit, order)) != [True] + [False] * (len(order) - 1):
             raise NotRead(f"{self.kernel}: jit needs to stand once, right above it")
         for node in wrappers:
-            called = getattr(node, "func", node)
-            read = getattr(self, f"_{ast.unparse(called).rpartition('.')[2]}", None)
+            read = getattr(self, f"_{last_name(node)}", None)
             try:
                 if read is not None:
                     if not isinstance(node, ast.Call) and not is_jit(node):
@@ -99,10 +100,10 @@ class Decorators:
         """Refuse a decorator that sets what is no argument of the kernel."""
         for setting in self.settings:
             if setting.name not in names:
-                words = f"a decorator sets {setting.name}, which is no argument"
-                reason = NotRead(words)
-                reason.line = setting.line
-                raise reason
+                raise NotRead(
+                    f"a decorator sets {setting.name}, which is no argument",
+                    setting.line,
+                )
 
     def _literal(self, node):
         """What a helper says that an expression is, else the expression."""
@@ -171,19 +172,20 @@ class Decorators:
                 elts, choices = [elt], self._choices(generators)
             case _:
                 text = ast.unparse(configs)
-                words = f"autotune of {text}, which is no list in the text"
-                raise NotRead(f"{words}; helpers={{...}} says what it is")
+                raise NotRead(
+                    f"autotune of {text}, which is no list in the text; "
+                    f"helpers={{...}} says what it is"
+                )
         if "key" not in given:
             raise Wrong("does not launch: autotune is given no key")
         for config in elts:
-            called = getattr(config, "func", config)
-            is_config = ast.unparse(called).rpartition(".")[2] == "Config"
-            if not is_config or root_of(called) not in self.source.imports:
+            root = root_of(getattr(config, "func", config))
+            if last_name(config) != "Config" or root not in self.source.imports:
                 raise NotRead(f"autotune of {ast.unparse(config)}, which is no Config")
             given_there = self._arguments(config, CONFIG)
             if self.is_called and "kwargs" not in given_there:
                 raise Wrong("a TypeError: a Config without its first argument")
-            for word in ("num_warps", "num_stages", "num_ctas"):
+            for word in COUNTS:
                 _check_count(word, given_there.get(word), choices)
             values = given_there.get("kwargs", ast.Dict([], []))
             for name, value in self._pairs(values, "a Config of"):
@@ -219,12 +221,8 @@ def _check_count(word, node, choices):
     """
     for choice in choices.get(getattr(node, "id", ""), [node] * (node is not None)):
         count = getattr(choice, "value", None)
-        is_one = type(count) is int and count > 0
-        largest = {"num_stages": math.inf, "num_warps": 32, "num_ctas": 1}[word]
-        is_allowed = is_one and count <= largest
-        if word != "num_stages":
-            is_allowed = is_allowed and count & (count - 1) == 0
-        if not is_allowed:
+        allowed = COUNTS[word] or (count,)
+        if type(count) is not int or count <= 0 or count not in allowed:
             raise NotRead(f"a Config with {word}={ast.unparse(choice)}")
 
 
@@ -294,13 +292,13 @@ def is_power(value: ast.expr) -> bool:
     """
     match value:
         case ast.Constant(number):
-            return type(number) is int and number > 0 and not number & (number - 1)
+            return type(number) is int and number > 0 and number.bit_count() == 1
         case ast.Call(ast.Name("min" | "max"), parts, []):
             return all(map(is_power, parts))
         case ast.IfExp(_, first, second) | ast.BinOp(first, ast.Mult(), second):
             return is_power(first) and is_power(second)
-        case ast.Call(called, [_], []):
-            return ast.unparse(called).rpartition(".")[2] == "next_power_of_2"
+        case ast.Call(args=[_], keywords=[]):
+            return last_name(value) == "next_power_of_2"
     return False
 
 
@@ -310,9 +308,9 @@ def is_whole(value: ast.expr, others: str, columns: set[str]) -> bool:
     Args:  others: the name of the dict of arguments; columns: those that are the number of columns
     """
     match value:
-        case ast.Call(called, [ast.Subscript(ast.Name(root), ast.Constant(name))], []):
-            power = ast.unparse(called).rpartition(".")[2] == "next_power_of_2"
-            return power and root == others and name in columns
+        case ast.Call(_, [ast.Subscript(ast.Name(root), ast.Constant(name))], []):
+            is_power_of_2 = last_name(value) == "next_power_of_2"
+            return is_power_of_2 and root == others and name in columns
         case ast.Call(ast.Name("max"), parts, []):
             return any(is_whole(part, others, columns) for part in parts)
     return False

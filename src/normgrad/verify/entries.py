@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .nodes import nodes_of
-from .source import DEFINITION, OTHERS, root_of
+from .source import DEFINITION, OTHERS, last_name, root_of
+from .syntax import names_in
 from .text import module_of
 
 AUTOGRAD, LAUNCHER = "autograd Function", "function that launches kernels"
@@ -65,7 +66,7 @@ def entries_of(tree: ast.Module) -> tuple[Entry, ...]:
         if kinds[name] in ("", FUNCTION) and _launches(node, kernels):
             kinds[name] = LAUNCHER
         if kinds[name]:
-            used |= _names(node) - {name}
+            used |= names_in(node) - {name}
     found = [
         Entry(name, nodes[name].lineno, kind, name in used and kind != AUTOGRAD)
         for name, kind in kinds.items()
@@ -105,7 +106,7 @@ def _kind(node, kinds, packages):
         return ""
     for decorator in node.decorator_list:
         called = getattr(decorator, "func", decorator)
-        word, root = ast.unparse(called).rpartition(".")[2], root_of(called)
+        word, root = last_name(called), root_of(called)
         package = packages.get(root, root)
         if word == "njit" or word == "jit" and package == "numba":
             return NUMBA
@@ -124,8 +125,3 @@ def _launches(node, kernels):
     calls = [part.func for part in nodes_of(node) if isinstance(part, ast.Call)]
     subscripts = [called for called in calls if isinstance(called, ast.Subscript)]
     return any(root_of(called) in kernels for called in subscripts)
-
-
-def _names(node):
-    """The names that stand in a definition."""
-    return {part.id for part in nodes_of(node) if isinstance(part, ast.Name)}

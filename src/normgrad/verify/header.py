@@ -65,8 +65,9 @@ class Header:
         for name, bound in self.launch.arguments.items():
             early = not self.reader.line and name.isupper() and not isinstance(bound, T)
             if name not in {*names, *self.tiles.constants} and not early:
-                message = f"binding: got {name}, needs one of {', '.join(names)}"
-                raise ValueError(message)
+                raise ValueError(
+                    f"binding: got {name}, needs one of {', '.join(names)}"
+                )
 
     def arguments(self, kernel: str) -> dict:
         """{argument: its value}, where the kernel begins; keeps what its decorators say."""
@@ -113,7 +114,7 @@ class Header:
                 continue
             if promised in (ROWS, COLUMNS):
                 size = value is WHOLE or is_power(setting.value)
-                agrees = size and is_arithmetic(setting.value, self.reader.source)
+                agrees = size and self._computes(setting)
             elif promised is WHOLE:
                 agrees = value is WHOLE
             elif value is UNSEEN and isinstance(promised, bool):
@@ -121,10 +122,11 @@ class Header:
             else:
                 agrees = type(value) is type(promised) and value == promised
             if not agrees:
-                text = f"{ast.unparse(setting.value)} by a decorator"
-                reason = NotRead(f"{name} is {text}, and bound as {promised}")
-                reason.line = setting.line
-                raise reason
+                raise NotRead(
+                    f"{name} is {ast.unparse(setting.value)} by a decorator, "
+                    f"and bound as {promised}",
+                    setting.line,
+                )
         return given
 
     def _set(self, setting):
@@ -140,19 +142,17 @@ class Header:
         if name and operator is None and isinstance(bound, bool):
             return bound
         columns = {name for name, e in self.launch.arguments.items() if e == N}
-        whole = is_whole(setting.value, setting.others, columns)
-        whole = whole and is_arithmetic(setting.value, self.reader.source)
-        if whole and not setting.tuned:
-            return WHOLE
-        return UNSEEN
+        whole = not setting.tuned and is_whole(value, setting.others, columns)
+        return WHOLE if whole and self._computes(setting) else UNSEEN
+
+    def _computes(self, setting):
+        """Whether what a decorator sets is a number that it computes, and nothing else."""
+        return is_arithmetic(setting.value, self.reader.source)
 
     def _memories(self, names):
         """The arguments that tensors are bound to, of which two may be one."""
-        found = []
-        for name in names:
-            bound = self.launch.arguments.get(name)
-            found.append(bound.name if isinstance(bound, Same) else name)
-        return found
+        bound = {name: self.launch.arguments.get(name) for name in names}
+        return [b.name if isinstance(b, Same) else name for name, b in bound.items()]
 
     def check_runs(self):
         """Refuses what several runs of a kernel change: autotune compares its configurations by running each.
@@ -160,16 +160,15 @@ class Header:
         For a kernel that adds to memory, or writes over what it reads: what it leaves is that of all runs together.
         """
         for tuner in self.decorators.tuners:
-            if tuner.runs is not None and tuner.runs < 2:
+            if tuner.runs == 1:
                 continue
             kind = NotRead if tuner.runs is None else Wrong
             zeros = self.tiles.memory.zeros
             reset, restored = map(self._memories, (tuner.reset, tuner.restored))
             for name in reset + restored:
                 if not isinstance(self.launch.arguments.get(name), T):
-                    reason = NotRead(f"autotune resets {name}, which is no pointer")
-                    reason.line = tuner.line
-                    raise reason
+                    words = f"autotune resets {name}, which is no pointer"
+                    raise NotRead(words, tuner.line)
             for name, bound in self.launch.arguments.items():
                 stores = self.tiles.memory.stores.get(name, ())
                 added = any(store.atomic for store in stores)
@@ -184,9 +183,7 @@ class Header:
                 elif stores and isinstance(bound, InOut) and name not in restored:
                     words = f"{name} is read and overwritten at each run of autotune, needs restore_value"
                 if words:
-                    reason = kind(words)
-                    reason.line = tuner.line
-                    raise reason
+                    raise kind(words, tuner.line)
 
 
 def parameters(function: ast.FunctionDef) -> tuple[list[str], dict[str, ast.expr]]:
@@ -226,7 +223,6 @@ def check_annotation(node: ast.arg, value: object) -> None:
     if node.annotation is None or kinds and isinstance(value, kinds):
         return
     text = ast.unparse(node.annotation)
-    words = "leave the annotation out, or bind what it holds"
-    reason = NotRead(f"{node.arg}: {text}, which may not hold what is bound; {words}")
-    reason.line = node.lineno
-    raise reason
+    words = f"{node.arg}: {text}, which may not hold what is bound"
+    why = f"{words}; leave the annotation out, or bind what it holds"
+    raise NotRead(why, node.lineno)

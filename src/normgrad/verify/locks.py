@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from .binding import PIDS, Lock
 from .memory import group_of
-from .nodes import nodes_of
+from .nodes import parts_of
 from .tables.dtypes import FLOATS
 from .values import Index, Mask, NotRead, Number, Pointer, Qualified
 
@@ -31,108 +31,64 @@ from .values import Index, Mask, NotRead, Number, Pointer, Qualified
 class Block:
     """A lock, and what is done under it.
 
-    Args:  lock, count: their addresses; sums: [(an address, its mask or None, the name of what is added)]
-           names: that hold something else afterwards; functions: that are called
-           is_fenced: whether a barrier stands before the lock is given back; length: how many statements it is
+    Args:  library: whose functions are called; lock, count: their addresses
+           sums: [(an address, its mask or None, the name of what is added)]
+           is_fenced: whether a barrier stands before the lock is given back
+           names: that hold something else afterwards; length: how many statements it is
     """
 
+    library: ast.expr
     lock: ast.expr
     count: ast.expr
     sums: list[tuple]
     names: list[str]
-    functions: list[ast.expr]
     is_fenced: bool
     length: int
-
-
-def _called(node, name, *values):
-    """(the function, its first argument, its mask) of name(address, *values, mask=mask); None of all else."""
-    if isinstance(node, ast.Expr):
-        node = node.value
-    match node:
-        case ast.Call(called, [address, *others], keywords):
-            masks = [word.value for word in keywords if word.arg == "mask"]
-        case _:
-            return None
-    is_named = ast.unparse(called).rpartition(".")[2] == name
-    if not is_named or list(map(ast.unparse, others)) != list(values):
-        return None
-    if len(masks) < len(keywords) or len(masks) > (name in ("load", "store")):
-        return None
-    return called, address, masks[0] if masks else None
-
-
-def _text(call):
-    """An access as text, without its function."""
-    return [None if part is None else ast.unparse(part) for part in call[1:]]
 
 
 def lock_of(body: Sequence[ast.stmt]) -> Block | None:
     """The lock with which statements begin; None where one of them is other than in the pattern above."""
     match body:
         case [
-            ast.While(
-                ast.Compare(cas, [operator], [ast.Constant(held)]), [ast.Pass()], []
-            ),
-            ast.Assign([ast.Name(counted)], load),
-            ast.If(
-                ast.Compare(ast.Name(asked), [ast.Eq()], [ast.Constant(0)]),
-                [mark],
-                adds,
-            ),
-            *rest,
-        ] if asked == counted:
-            pass
+            ast.While(ast.Compare(ast.Call(ast.Attribute(library), [lock, *_]))),
+            ast.Assign([ast.Name(counted)], ast.Call(_, [count])),
+            ast.If(orelse=adds),
+            *_,
+        ]:
+            tl, held, counts = map(ast.unparse, (library, lock, count))
         case _:
             return None
-    is_equal = isinstance(operator, ast.Eq) and held == 1
-    if not (is_equal or isinstance(operator, ast.NotEq) and held == 0):
-        return None
-    calls = [
-        _called(cas, "atomic_cas", "0", "1"),
-        _called(load, "load"),
-        _called(mark, "atomic_xchg", "1"),
-    ]
-    if None in calls or _text(calls[1]) != _text(calls[2]) or calls[1][2] is not None:
-        return None
-    sums, names = [], [counted]
-    for add, store in zip(adds, rest, strict=False):
+    sums, names, adding, storing = [], [counted], [], []
+    for add in adds:
         match add:
-            case ast.AugAssign(ast.Name(name), ast.Add(), value):
-                pair = _called(value, "load"), _called(store, "store", name)
+            case ast.AugAssign(ast.Name(name), _, ast.Call(_, [address], words)):
+                masks = [word.value for word in words if word.arg == "mask"]
             case _:
                 return None
-        if None in pair or _text(pair[0]) != _text(pair[1]):
+        if len(masks) < len(words) or name in names:
             return None
-        calls += pair
         names.append(name)
-        sums.append((*pair[0][1:], name))
-    if len(sums) < len(adds) or len(set(names)) < len(names):
+        sums.append((address, masks[0] if masks else None, name))
+        own, *masked = map(ast.unparse, (address, *words))
+        adding.append(f"    {name} += {tl}.load({', '.join([own, *masked])})")
+        storing.append(f"{tl}.store({', '.join([own, name, *masked])})")
+    mark = f"if {counted} == 0:\n    {tl}.atomic_xchg({counts}, 1)\nelse:"
+    lines = [f"{counted} = {tl}.load({counts})", "\n".join([mark, *adding]), *storing]
+    wait = f"while {tl}.atomic_cas({held}, 0, 1)"
+    first, *written = map(ast.unparse, body)
+    barrier = [f"{tl}.debug_barrier()"]
+    is_fenced = written[len(lines) : len(lines) + 1] == barrier
+    lines += [*barrier * is_fenced, f"{tl}.atomic_xchg({held}, 0)"]
+    waits = f"{wait} == 1:\n    pass", f"{wait} != 0:\n    pass"
+    if first not in waits or written[: len(lines)] != lines:
         return None
-    rest = rest[len(adds) :]
-    is_fenced = bool(rest) and ast.unparse(rest[0]).endswith(".debug_barrier()")
-    if is_fenced:
-        calls.append((rest[0].value.func, None, None))
-        rest = rest[1:]
-    release = _called(rest[0], "atomic_xchg", "0") if rest else None
-    if release is None or _text(release) != _text(calls[0]):
-        return None
-    addresses = [part for call in calls for part in call[1:] if part is not None]
-    used = {
-        n.id for part in addresses for n in nodes_of(part) if isinstance(n, ast.Name)
-    }
-    plain = all(
-        isinstance(
-            n, ast.Name | ast.BinOp | ast.operator | ast.expr_context | ast.Constant
-        )
-        for part in addresses
-        for n in nodes_of(part)
-    )
-    if used & set(names) or not plain:
-        return None
-    functions = [call[0] for call in [*calls, release]]
-    length = len(body) - len(rest) + 1
-    return Block(calls[0][1], calls[1][1], sums, names, functions, is_fenced, length)
+    addresses = [lock, count, *[part for access in sums for part in access[:2] if part]]
+    plain = ast.Name | ast.BinOp | ast.operator | ast.expr_context | ast.Constant
+    for part in parts_of(addresses):
+        if not isinstance(part, plain) or getattr(part, "id", "") in names:
+            return None
+    length = len(lines) + 1
+    return Block(library, lock, count, sums, names, is_fenced, length)
 
 
 class CriticalSection:
@@ -155,11 +111,8 @@ class CriticalSection:
         # where several programs have one row, the first one that finds a count of 0 has not stored for all of them
         if block is None or inside or len(self.launch.grid) > 1:
             raise NotRead("the statement while, other than a lock around an addition")
-        paths = {called: evaluate(called, local) for called in block.functions}
-        for called, value in paths.items():
-            name = ast.unparse(called).rpartition(".")[2]
-            if value != Qualified(f"triton.language.{name}"):
-                raise NotRead(f"{ast.unparse(called)} is not Triton's")
+        if evaluate(block.library, local) != Qualified("triton.language"):
+            raise NotRead(f"{ast.unparse(block.library)} is not Triton's")
         lock, count = (evaluate(e, local) for e in (block.lock, block.count))
         bound = self.launch.arguments.get(getattr(lock, "name", ""))
         if not isinstance(bound, Lock) or count != self.tiles.operate(
@@ -175,8 +128,10 @@ class CriticalSection:
             memory.add_under_lock(pointer, value, mask)
             self.tiles.rests_on[pointer.name] = len(self.tiles.sums.domain)
         if not block.is_fenced:
-            words = "stores that are done before a lock is given back without a barrier"
-            self.tiles.told[f"{words} (line {body[0].lineno})"] = None
+            self.tiles.told[
+                "stores that are done before a lock is given back without a barrier "
+                f"(line {body[0].lineno})"
+            ] = None
         for name in block.names:
             local.pop(name, None)
         return block.length

@@ -55,9 +55,10 @@ def _only_asked(tree):
             yield from map(id, node.args)
 
 
-def _last_name(node):
-    """What follows the last point of a name, as setattr and object.__setattr__ have one; "" of all else."""
-    return getattr(node, "id", getattr(node, "attr", ""))
+def last_name(node: ast.AST) -> str:
+    """What follows the last point of a name, or of what a call is of, as setattr and x.setattr(...); "" of all else."""
+    called = getattr(node, "func", node)
+    return getattr(called, "id", getattr(called, "attr", ""))
 
 
 def _own_setters(tree):
@@ -65,7 +66,7 @@ def _own_setters(tree):
     for node in nodes_of(tree):
         match node:
             case ast.Call(func=called, args=[target, *_]):
-                if _last_name(called) in SETTERS and root_of(target) in OWN:
+                if last_name(node) in SETTERS and root_of(target) in OWN:
                     yield id(called)
 
 
@@ -76,8 +77,7 @@ def is_constexpr(node: ast.arg | ast.AnnAssign) -> bool:
 
 def is_jit(decorator: ast.expr) -> bool:
     """Whether a decorator is jit alone."""
-    called = getattr(decorator, "func", decorator)
-    return ast.unparse(called).rpartition(".")[2] == "jit"
+    return last_name(decorator) == "jit"
 
 
 class Source:
@@ -171,9 +171,8 @@ class Source:
                 if of_text or part in PARTS and root not in OWN:
                     self.hidden = f"an attribute of {root}"
             case ast.Call(func=called) if id(called) not in self._setters:
-                name = _last_name(called)
-                if name in SETTERS:
-                    self.hidden = name
+                if last_name(node) in SETTERS:
+                    self.hidden = last_name(node)
             case ast.Name(id=name, ctx=ast.Load()) if id(node) not in self._asked:
                 for path, _ in self.imports.get(name, ()):
                     if path in LIBRARIES or path.endswith((".tl", ".triton")):
@@ -246,12 +245,12 @@ class Source:
 
     def _check_wrapper(self, node, name):
         """Refuses a decorator that may leave another function."""
-        called = node.func if isinstance(node, ast.Call) else node
-        *_, last = ast.unparse(called).split(".")
+        called = getattr(node, "func", node)
         root = root_of(called)
         own = root in self.functions or root in self.constants
         other = {path.partition(".")[0] for path, _ in self.imports.get(root, ())}
-        if last not in WRAPPERS or own or not other or other.intersection(OTHERS):
+        is_known = last_name(node) in WRAPPERS and other.isdisjoint(OTHERS)
+        if own or not other or not is_known:
             raise NotRead(f"the decorator {ast.unparse(called)} of {name}")
 
     def constant(self, name: str) -> ast.expr | None:
