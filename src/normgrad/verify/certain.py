@@ -10,10 +10,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from .decorators import CONFIG
 from .importing import LIBRARIES, NAMES, VERSION
 from .nodes import nodes_of
+from .scopes import local_names
 from .source import Source, is_constexpr, is_jit
-from .syntax import defaults_of
+from .syntax import defaults_of, names_in
 from .values import NotRead, Wrong, uncompiled, unlaunched
 
 TRITON, LANGUAGE = "triton", "triton.language"
@@ -22,11 +24,6 @@ LOOPS = ("range", "static_range")
 METHODS = {
     "Function": ("forward", "backward"),
     "Module": ("__init__", "forward"),
-}
-# the arguments of Config in Triton 3.7.1; None for **options
-CONFIGURATION = {
-    *("kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", "pre_hook"),
-    *("ir_override", None),
 }
 # a block that passes no error over
 PLAIN_BLOCKS = ("torch.cuda.device", "torch.no_grad", "torch.cuda._DeviceGuard")
@@ -44,7 +41,7 @@ def refusal(text: str, name: str) -> Wrong | None:
     reader = _Certain(source)
     try:
         for function in reader.called(name or reader.last):
-            reader.host(function)
+            reader.read(function)
     except Wrong as reason:
         reason.line = reader.line
         return reason
@@ -69,11 +66,11 @@ class _Certain:
         """The name of the last function or class of the text that is no kernel."""
         definitions = ast.FunctionDef | ast.ClassDef
         names = [n.name for n in self.source.tree.body if isinstance(n, definitions)]
-        own = [n for n in names if not any(map(is_jit, self._decorators(n)))]
+        own = [n for n in names if n in self.classes or not self._is_kernel(n)]
         return own[-1] if own else ""
 
-    def _decorators(self, name):
-        return [] if name in self.classes else self.source.wrappers(name)
+    def _is_kernel(self, name):
+        return any(map(is_jit, self.source.wrappers(name)))
 
     def called(self, name: str) -> list[ast.FunctionDef]:
         """The functions that run where a function is called, or a class is used with its gradients."""
@@ -83,47 +80,54 @@ class _Certain:
             if node.decorator_list or len(bases) != 1 or bases[0] in self.classes:
                 return []
             methods = METHODS.get(bases[0].rpartition(".")[2], ())
+            functions = [n for n in node.body if isinstance(n, ast.FunctionDef)]
             return [
                 part
-                for part in node.body
-                if isinstance(part, ast.FunctionDef) and part.name in methods
+                for part in functions
+                if part.name in methods
+                and {*map(ast.unparse, part.decorator_list)} <= {"staticmethod"}
             ]
-        function = self.source.functions.get(name) and self.source.function(name)
+        function = self.source.function(name)
         return [function] if function and not function.decorator_list else []
 
-    def host(self, function: ast.FunctionDef) -> None:
-        """Goes through a function of the host."""
+    def read(self, function: ast.FunctionDef, is_kernel: bool = False) -> None:
+        """Goes through a function of the host, or a kernel that is launched."""
         if function in self.done:
             return
         self.done.append(function)
-        decorators = set(map(ast.unparse, function.decorator_list))
-        if decorators - {"staticmethod"}:
-            return
-        for node in _lines(function.body):
+        for node in _lines(function.body, is_kernel):
             self.line = node.lineno
             match node:
                 case ast.Name():
-                    self._check_name(node)
+                    self._check_name(node, uncompiled if is_kernel else Wrong)
                 case ast.Attribute():
-                    self._check_part(node, function, is_kernel=False)
-                case ast.Call():
+                    self._check_part(node, function, is_kernel)
+                case ast.For(iter=iterable):
+                    self._check_loop(iterable)
+                case ast.Call() if not is_kernel:
                     self._check_call(node, function)
+                case ast.Call(ast.Attribute(ast.Name(root), "arange"), arguments):
+                    if self._library(root, function) == LANGUAGE:
+                        self._check_length(arguments, function)
 
     def _check_call(self, node, function):
         """Goes through what a call is of: a kernel that it launches, or another function of the text."""
         line, inner = self.line, []
         match node.func:
             case ast.Subscript(ast.Name(name)) if not _binds(function, name):
-                kernel = self.source.functions.get(name) and self.source.function(name)
-                if kernel and any(map(is_jit, self.source.wrappers(name))):
+                kernel = self.source.function(name)
+                if kernel and self._is_kernel(name):
                     self._check_launch(node, kernel)
-                    self.kernel(kernel)
+                    for decorator in kernel.decorator_list:
+                        self.line = decorator.lineno
+                        self._check_configurations(decorator)
+                    self.read(kernel, is_kernel=True)
             case ast.Name(name) if not _binds(function, name):
                 inner = self.called(name) if name in self.source.functions else []
             case ast.Attribute(ast.Name(name), "apply") if name in self.classes:
                 inner = [part for part in self.called(name) if part.name == "forward"]
         for part in inner:
-            self.host(part)
+            self.read(part)
         self.line = line
 
     def _check_launch(self, node, kernel):
@@ -142,27 +146,6 @@ class _Certain:
                     words += f", as Triton takes **{missing[0]} for an argument"
                 raise unlaunched(words)
 
-    def kernel(self, function: ast.FunctionDef) -> None:
-        """Goes through a kernel that is launched."""
-        if function in self.done:
-            return
-        self.done.append(function)
-        for decorator in function.decorator_list:
-            self.line = decorator.lineno
-            self._check_configurations(decorator)
-        for node in _lines(function.body, is_kernel=True):
-            self.line = node.lineno
-            match node:
-                case ast.Name():
-                    self._check_name(node, uncompiled)
-                case ast.Attribute():
-                    self._check_part(node, function, is_kernel=True)
-                case ast.For(iter=iterable):
-                    self._check_loop(iterable)
-                case ast.Call(ast.Attribute(ast.Name(root), "arange"), arguments):
-                    if self._library(root, function) == LANGUAGE:
-                        self._check_length(arguments, function)
-
     def _check_configurations(self, decorator):
         """Refuses a configuration of autotune's with an argument that it has not.
 
@@ -173,12 +156,12 @@ class _Certain:
                 case ast.Call(
                     ast.Attribute(ast.Name("triton"), "Config"), keywords=words
                 ):
-                    unknown = {word.arg for word in words} - CONFIGURATION
+                    unknown = {word.arg for word in words} - {*CONFIG, None}
                     if unknown and self._library("triton", None) == TRITON:
                         words = f"triton.Config has no argument {min(unknown)}"
                         raise Wrong(f"a TypeError: {words}")
 
-    def _check_name(self, node, kind=Wrong):
+    def _check_name(self, node, kind):
         """Refuses a name that no line of the text binds, and Python has not."""
         if isinstance(node.ctx, ast.Load) and node.id not in NAMES:
             if not self.source.may_bind(node.id):
@@ -209,8 +192,7 @@ class _Certain:
         if isinstance(iterable, ast.Call):
             last = getattr(iterable.func, "attr", LOOPS[0])
         if last not in LOOPS:
-            words = f"a loop over {ast.unparse(iterable)}, which is no range"
-            raise uncompiled(words)
+            raise uncompiled(f"a loop over {ast.unparse(iterable)}, which is no range")
 
     def _check_length(self, arguments, function):
         """Refuses a tile whose length is an argument without tl.constexpr."""
@@ -218,8 +200,9 @@ class _Certain:
             names = [getattr(argument, "id", "") for argument in arguments]
             if node.arg in names and not is_constexpr(node):
                 if not _binds(function, node.arg, with_arguments=False):
-                    words = f"arange: end is no tl.constexpr and no number: {node.arg}"
-                    raise uncompiled(words)
+                    raise uncompiled(
+                        f"arange: end is no tl.constexpr and no number: {node.arg}"
+                    )
 
 
 def _lines(body: Sequence[ast.stmt], is_kernel=False) -> Iterator[ast.AST]:
@@ -299,7 +282,7 @@ def _leaves(node: ast.stmt) -> bool:
 
 def _is_at_run_time(test, body) -> bool:
     """Whether a kernel's condition has to do with a program's number, so that what follows is compiled, too."""
-    names = {part.id for part in nodes_of(test) if isinstance(part, ast.Name)}
+    names = names_in(test)
     for node in body:
         match node:
             case ast.Assign([ast.Name(name)], ast.Call(called)) if name in names:
@@ -310,13 +293,5 @@ def _is_at_run_time(test, body) -> bool:
 
 def _binds(function: ast.FunctionDef, name: str, with_arguments: bool = True) -> bool:
     """Whether a function binds a name of its own."""
-    for node in nodes_of(function):
-        match node:
-            case ast.Name(id=bound, ctx=ast.Store() | ast.Del()) if bound == name:
-                return True
-            case ast.arg(arg=bound) if bound == name and with_arguments:
-                return True
-            case ast.alias(name=path, asname=own):
-                if (own or path.partition(".")[0]) == name:
-                    return True
-    return False
+    header = [part.arg for part in nodes_of(function.args) if isinstance(part, ast.arg)]
+    return name in local_names(function.body) or with_arguments and name in header
