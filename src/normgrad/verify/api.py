@@ -24,7 +24,7 @@ from .maxima import Maximum, of_maxima
 from .places import CEILING, FLOOR, LEAST
 from .source import Source, source_of
 from .text import check_seconds, check_type
-from .values import BEFORE, UNCOMPILED, Flag, NotRead, Unknown
+from .values import BEFORE, UNCOMPILED, Flag, NotRead
 from .verdict import (
     KINDS,
     NOT_READ,
@@ -148,7 +148,7 @@ def _read(source: Source, kernel, launch, definitions, seconds, fill):
             raise
         memory.faults = {"": reason}
     faults = memory.faults.values()
-    if fill is nan and memory.filled and any(isinstance(f, Unknown) for f in faults):
+    if fill is nan and memory.decides(faults):
         return None
     verdicts = {
         name: refused(tiles.sure(reason)) for name, reason in memory.faults.items()

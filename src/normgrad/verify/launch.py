@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -37,16 +36,17 @@ from .binding import (
     letter,
 )
 from .certain import lengths
-from .decorators import Decorators, is_power
-from .effects import Effects, Reading
+from .decorators import COUNTS, Decorators, is_power
+from .effects import keep
 from .header import parameters
 from .kernel import Kernel
-from .nodes import nodes_of
+from .nodes import nodes_of, parts_of
 from .operands import Operands
-from .sizes import in_words, is_power_of_2, rounded
-from .source import Source, is_constexpr
-from .syntax import is_stored, names_in
-from .values import LeftOut, NotRead, Unknown, Wrong, unlaunched
+from .sizes import in_words, is_power_of_2
+from .source import Source, is_constexpr, last_name
+from .syntax import assigned, names_in
+from .tiles import Tiles
+from .values import LeftOut, NotRead, Wrong, uncompiled, unlaunched
 
 # what Triton takes beside the kernel's own arguments
 COMPILED = {
@@ -60,22 +60,14 @@ OTHERS = {
     *("instrumentation_mode", "backend_name", "waves_per_eu", "kpack"),
     "matrix_instr_nonkdim",
 }
-# what autotune hands in besides the numbers of its configurations
-TUNED = ("num_warps", "num_stages", "num_ctas")
-WARPS = (1, 2, 4, 8, 16, 32)
 MOST_LANES = 2**20
-TILES = re.compile(r"\b(arange|zeros|full|make_block_ptr)$")
+TILES = ("arange", "zeros", "full", "make_block_ptr")
 # what gives a tile no other shape than its arguments have
 OF_ONE_SHAPE = {
     *("program_id", "num_programs", "load", "store", "to", "max", "min", "sum"),
     *("maximum", "minimum", "where", "exp", "log", "sqrt", "rsqrt", "abs", "sigmoid"),
     *("cdiv", "range", "multiple_of", "max_contiguous", "float", "int"),
 }
-# what a kernel rests on besides its arguments
-SAID = re.compile(
-    " other than 1| without a barrier|what line .* (promises|asserts)"
-    "|^targets "
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +80,11 @@ class JitKernel:
     name: str
     source: Source
     scope: Any
+
+    @property
+    def function(self) -> ast.FunctionDef | None:
+        """Its syntax tree; None where the text has no function of that name outside of others."""
+        return self.source.function(self.name)
 
 
 @dataclass(frozen=True)
@@ -113,10 +110,9 @@ class Caller:
         kernel = target.kernel
         if state().loops:
             raise NotRead("a launch in a loop over rows")
-        function = kernel.source.function(kernel.name)
+        function = kernel.function
         if function is None:
             raise NotRead(f"{kernel.name}, a kernel inside a function or a class")
-        _check_any(function, args, options)
         names, defaults = parameters(function)
         decorators = Decorators(kernel.source, kernel.name, {}, is_called=True)
         values = _bound(kernel.name, names, defaults, args, options, decorators)
@@ -128,8 +124,7 @@ class Caller:
                 _check_tuned(setting)
                 values[setting.name] = _of_tuned(setting, decorators)
             else:
-                value = self.evaluate(kernel, setting, dict(values))
-                values[setting.name] = value
+                values[setting.name] = self.evaluate(kernel, setting, dict(values))
         for argument in function.args.args:
             if is_constexpr(argument) and isinstance(values.get(argument.arg), Array):
                 words = f"{kernel.name} is given a tensor for {argument.arg}"
@@ -142,7 +137,7 @@ class Caller:
             words = f"{', '.join(missing)} powers of 2 from {decorators.unseen}"
             state().narrowed[words] = None
         elif missing:
-            if decorators.tuners and missing[0] in TUNED:
+            if decorators.tuners and missing[0] in COUNTS:
                 raise NotRead(f"{missing[0]}, which autotune hands in")
             raise unlaunched(f"{kernel.name} needs a value for {missing[0]}")
         grid = self._grid(target, values)
@@ -165,13 +160,14 @@ class Caller:
             if isinstance(count, tuple | list | Array | str):
                 name = type(count).__name__
                 raise unlaunched(f"a grid with {name} in the place of an integer")
-            if not is_integer(count) or isinstance(count, bool):
+            if not _is_count(count):
                 raise NotRead("a grid whose sizes are no integers")
         sizes = [expand(plain(count)) for count in counts]
         for axis, size in enumerate(sizes[1:], start=1):
             if not size.is_Integer:
-                words = f"{size} of at most 65535, the most along axis {axis} of a grid"
-                state().narrowed[words] = None
+                state().narrowed[
+                    f"{size} of at most 65535, the most along axis {axis} of a grid"
+                ] = None
         return sizes
 
     def _check_one_block(self, kernel, names, values, grid, blocks):
@@ -191,9 +187,7 @@ class Caller:
                     _Attempt(kernel, names, values, grid, kinds).read()
                 except Wrong as reason:
                     words = "" if "M = " in str(reason) else f", as at {small}"
-                    wrong = Wrong(f"{reason}{words}")
-                    wrong.line = reason.line
-                    raise wrong from None
+                    raise Wrong(f"{reason}{words}", reason.line) from None
                 except NotRead:
                     continue
                 words = f"{kernel.name} has one block of {e} columns, and leaves"
@@ -209,22 +203,20 @@ class Caller:
         functions = _functions(kernel)
         if not functions or "num_programs" in " ".join(map(ast.unparse, functions)):
             return
-        for axis in range(len(grid)):
-            for kinds in _assignments(blocks, values):
-                for kind in ("rows", "row tiles", "column tiles"):
-                    needed = None
-                    with suppress(NotRead):
-                        given = kernel, names, values, grid, kinds
-                        attempt = _Attempt(*given, axes={axis: kind})
-                        attempt.read()
-                        needed = attempt.operands.needed(kind)
-                    if needed is None:
-                        continue
-                    sizes = state().way.example([grid[axis] < needed])
-                    if sizes:
-                        words = f"axis {axis} of the grid has {grid[axis]} programs"
-                        words = f"{words}, needs {needed}, as {sizes}"
-                        raise _left_out(words, kernel, values)
+        ways = _assignments(blocks, values), ("rows", "row tiles", "column tiles")
+        for axis, kinds, kind in product(range(len(grid)), *ways):
+            try:
+                attempt = _Attempt(
+                    kernel, names, values, grid, kinds, axes={axis: kind}
+                )
+                attempt.read()
+            except NotRead:
+                continue
+            needed = attempt.operands.needed(kind)
+            sizes = needed and state().way.example([grid[axis] < needed])
+            if sizes:
+                words = f"axis {axis} of the grid has {grid[axis]} programs, needs {needed}, as {sizes}"
+                raise _left_out(words, kernel, values)
 
     def _check_strides(self, kernel, names, values, grid, blocks):
         """Refuses a kernel that takes rows to lie a block apart.
@@ -239,8 +231,10 @@ class Caller:
             for kinds in _assignments(blocks, values):
                 given = kernel, names, values, grid, kinds
                 if _is_read(*given, stride=key):
-                    words = f"{kernel.name} takes rows to lie {key} = {e} apart"
-                    raise Wrong(f"{words}, and they lie N apart, as {sizes}")
+                    raise Wrong(
+                        f"{kernel.name} takes rows to lie {key} = {e} apart, "
+                        f"and they lie N apart, as {sizes}"
+                    )
 
     def _check_lanes(self, kernel, names, values, grid):
         """Refuses a launch whose lanes, all programs together, are fewer than the entries of what it stores into.
@@ -252,8 +246,11 @@ class Caller:
         for size in grid:
             lanes *= size
         sizes = state().way.example([M * N > lanes])
-        words = f"{kernel.name} stores {lanes} entries at most, of M*N, as {sizes}"
-        reason = _left_out(words, kernel, values)
+        reason = _left_out(
+            f"{kernel.name} stores {lanes} entries at most, of M*N, as {sizes}",
+            kernel,
+            values,
+        )
         arrays = [t for t in reason.tensors if t.shape == (M, N) and not t.written]
         if lanes and sizes and arrays:
             reason.tensors = tuple(arrays)
@@ -264,14 +261,14 @@ class Caller:
 
         For a kernel that is not followed. It stops `min(N, 1024)`, which is 3 at N = 3.
         """
-        for key in sorted(lengths(kernel.source.function(kernel.name))):
-            value = values.get(key)
-            if is_integer(value) and not isinstance(value, bool):
-                e = plain(value)
+        for key in sorted(lengths(kernel.function)):
+            if _is_count(values.get(key)):
+                e = plain(values[key])
                 sizes = state().way.no_power(e)
                 if sizes:
-                    words = f"a tile of {e} lanes, which is no power of 2, as {sizes}"
-                    raise Wrong(f"does not compile: {words}")
+                    raise uncompiled(
+                        f"a tile of {e} lanes, which is no power of 2, as {sizes}"
+                    )
 
     def _read(self, kernel, names, values, grid):
         """Reads the kernel by the first way of taking its blocks that comes to an end."""
@@ -282,23 +279,23 @@ class Caller:
         for key in lengths & blocks.keys():
             e = plain(values[key])
             if e.is_Integer and e > MOST_LANES:
-                words = f"{key} = {e} lanes, of which 2**20 are the most"
-                raise Wrong(f"does not compile: a tile of {words}")
+                raise uncompiled(
+                    f"a tile of {key} = {e} lanes, of which 2**20 are the most"
+                )
         reasons = []
         for kinds in _assignments(blocks, values):
             try:
                 attempt = _Attempt(kernel, names, values, grid, kinds)
-                reading = attempt.read()
+                tiles, held = attempt.read()
             except NotRead as reason:
                 reasons.append(reason)
                 continue
-            return Effects(attempt.operands).keep(reading)
+            return keep(attempt.operands, tiles, held)
         arrays = [value for value in values.values() if isinstance(value, Array)]
         if any(value.memory.partial for value in arrays):
             # its M is the number of partial sums
-            unread = NotRead(f"{kernel.name} of partial sums: {reasons[0]}")
-            unread.line = reasons[0].line
-            raise unread
+            words = f"{kernel.name} of partial sums: {reasons[0]}"
+            raise NotRead(words, reasons[0].line)
         accusations = [reason for reason in reasons if isinstance(reason, Wrong)]
         if not accusations:
             given = kernel, names, values, grid
@@ -308,25 +305,9 @@ class Caller:
             self._check_lanes(*given)
             self._check_lengths(kernel, values)
         if state().way.equations and accusations:
-            reason = accusations[0]
-            unread = NotRead(f"{reason}, unless sizes divide as the launcher asks")
-            unread.line = reason.line
-            raise unread
+            words = f"{accusations[0]}, unless sizes divide as the launcher asks"
+            raise NotRead(words, accusations[0].line)
         raise [*accusations, *reasons][0]
-
-
-def _check_any(function, args, options):
-    """Refuses a launch without a value for **meta, which Triton takes for an argument as any other.
-
-    For kernels of Triton before version 2. It stops "does not launch" for one that is handed a value of this name.
-    """
-    header = function.args
-    if header.kwarg is None or header.vararg or header.kwonlyargs or header.posonlyargs:
-        return
-    name = header.kwarg.arg
-    if len(args) <= len(header.args) and name not in options:
-        words = f"{function.name} needs a value for {name}"
-        raise unlaunched(f"{words}, as Triton takes **{name} for an argument")
 
 
 def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
@@ -349,8 +330,9 @@ def _bound(name, names, defaults, args, options, decorators) -> dict[str, Any]:
     _check_tuners(name, {*values, *options}, decorators)
     for setting in decorators.settings:
         if setting.tuned and setting.name not in names:
-            words = f"autotune sets {setting.name}, which is no argument of {name}"
-            raise unlaunched(words)
+            raise unlaunched(
+                f"autotune sets {setting.name}, which is no argument of {name}"
+            )
     decorators.check_names(names)
     for setting in decorators.settings:
         if setting.name in values and setting.tuned:
@@ -368,15 +350,20 @@ def _check_tuners(name, given, decorators):
     """
     if not decorators.tuners:
         return
-    twice = [key for key in TUNED if key in given]
+    twice = [key for key in COUNTS if key in given]
     words = f"{name} is given {', '.join(twice)}, which autotune hands in"
     if len(decorators.tuners) > 1:
-        words = f"{name} has two autotunes, which both hand in {TUNED[0]}"
+        words = f"{name} has two autotunes, which both hand in num_warps"
     elif "maxnreg" in given and not twice:
         raise NotRead(f"{name} is given maxnreg, which autotune may hand in")
     elif not twice:
         return
     raise NotRead(words) if decorators.unseen else unlaunched(words)
+
+
+def _is_count(value):
+    """Whether a value is an integer, and no flag."""
+    return is_integer(value) and not isinstance(value, bool)
 
 
 def _check_option(key, value):
@@ -387,9 +374,7 @@ def _check_option(key, value):
     """
     if key == "num_warps":
         return _check_warps(value)
-    is_count = is_integer(value) and not isinstance(value, bool)
-    if is_count:
-        is_count = plain(value).is_positive
+    is_count = _is_count(value) and plain(value).is_positive
     known = {
         "num_stages": is_count,
         "num_ctas": is_count and plain(value) == 1,
@@ -407,12 +392,12 @@ def _check_warps(value):
 
     For `min(max(B // 256, 1), 8)`. It stops `B // 256`, which is 0 for a narrow row.
     """
-    if not is_integer(value) or isinstance(value, bool):
+    if not _is_count(value):
         raise NotRead(f"num_warps={value!r}, which is no integer")
     e = plain(value)
     for sizes in state().way.sizes():
-        count = rounded(e.xreplace(sizes))
-        if count.is_Integer and count not in WARPS:
+        count = e.xreplace(sizes)
+        if count.is_Integer and count not in COUNTS["num_warps"]:
             raise unlaunched(f"num_warps={e}, which is {count} at {in_words(sizes)}")
 
 
@@ -424,11 +409,10 @@ def _check_tuned(setting):
     value = getattr(setting.value, "value", None)
     is_too_long = type(value) is int and value > MOST_LANES
     if is_too_long or not is_power(setting.value) and type(value) is not bool:
-        reason = NotRead(
-            f"autotune sets {setting.name} to what is no power of 2 up to 2**20"
+        raise NotRead(
+            f"autotune sets {setting.name} to what is no power of 2 up to 2**20",
+            setting.line,
         )
-        reason.line = setting.line
-        raise reason
 
 
 def _of_tuned(setting, decorators) -> Any:
@@ -455,22 +439,23 @@ def _functions(kernel) -> list[ast.FunctionDef]:
         if found[name] is None:
             return []
         for node in nodes_of(found[name]):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                names.append(node.func.id)
+            match node:
+                case ast.Call(ast.Name(called)):
+                    names.append(called)
     return list(found.values())
 
 
 def _left_out(why, kernel, values) -> LeftOut:
     """What is wrong with a launch that leaves rows or columns out, and the tensors that it stores into."""
     reason = LeftOut(why)
-    function = kernel.source.function(kernel.name)
+    function = kernel.function
     stored = set()
     for node in nodes_of(function):
         if _is_store(node):
             pointer = [*node.args, *(word.value for word in node.keywords)][0]
             stored |= names_in(pointer)
-    stored = stored | _made_of(stored, function)
-    arrays = [v for k, v in values.items() if k in stored and isinstance(v, Array)]
+    made_of = _made_of(stored, function)
+    arrays = [v for k, v in values.items() if k in made_of and isinstance(v, Array)]
     reason.tensors = tuple(value.memory for value in arrays)
     return reason
 
@@ -498,20 +483,21 @@ def _stores(kernel, blocks, values, grid) -> int:
     For a kernel whose programs, and whose loops, are those of rows. It stops "has one block" of a kernel that goes
     through the columns in a loop, in programs, or in two stores one after the other.
     """
-    count, functions = 1, _functions(kernel)
+    functions = _functions(kernel)
     if not functions or any(size.has(N) for size in grid):
         return 0
+    own = nodes_of(functions[0])
+    for node in parts_of(functions):
+        # a function that is called stores as often as it is called
+        if _is_store(node) and node not in own:
+            return 0
+        if isinstance(node, ast.For | ast.While):
+            if not _is_over_rows(node, functions[0], blocks, values):
+                return 0
+    count = sum(map(_is_store, own))
     for size in grid:
         count *= int(size) if size.is_Integer else 1
-    for function in functions:
-        for node in nodes_of(function):
-            # a function that is called stores as often as it is called
-            if function is not functions[0] and _is_store(node):
-                return 0
-            if isinstance(node, ast.For | ast.While):
-                if not _is_over_rows(node, functions[0], blocks, values):
-                    return 0
-    return count * sum(map(_is_store, nodes_of(functions[0])))
+    return count
 
 
 def _lanes_of_stores(kernel, values) -> Expr:
@@ -523,14 +509,13 @@ def _lanes_of_stores(kernel, values) -> Expr:
     functions, lengths, axes = _functions(kernel), [S.One], 1
     if not functions:
         return S.Zero
-    own = list(nodes_of(functions[0]))
+    own = nodes_of(functions[0])
     names = {function.name for function in functions} | OF_ONE_SHAPE
-    bound = {node.id for node in own if is_stored(node)}
+    bound = assigned(functions[:1])
     loops = [node for node in own if isinstance(node, ast.For | ast.While)]
-    apart = [node for part in (*functions[1:], *loops) for node in nodes_of(part)]
-    if any(map(_is_store, apart)):
+    if any(map(_is_store, parts_of([*functions[1:], *loops]))):
         return S.Zero
-    for node in [*own, *apart]:
+    for node in parts_of(functions):
         match node:
             case ast.Subscript(slice=ast.Tuple([_, _])):
                 axes = 2
@@ -542,16 +527,15 @@ def _lanes_of_stores(kernel, values) -> Expr:
                 if not is_integer(e) or name in bound or node not in own:
                     return S.Zero
                 lengths.append(plain(e))
-            case ast.Call(called):
-                if ast.unparse(called).rpartition(".")[2] not in names:
-                    return S.Zero
+            case ast.Call() if last_name(node) not in names:
+                return S.Zero
     return sum(map(_is_store, own)) * Max(*lengths) ** axes
 
 
 def _is_store(node):
     """Whether a part of a text is a call that stores, as tl.store or tl.atomic_add."""
-    name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-    return bool(re.search(r"\b(store|atomic_\w+)$", name))
+    name = last_name(node) if isinstance(node, ast.Call) else ""
+    return name == "store" or name.startswith("atomic_")
 
 
 def _is_over_rows(loop, function, blocks, values) -> bool:
@@ -573,26 +557,24 @@ def _is_over_rows(loop, function, blocks, values) -> bool:
 def _lengths(kernel) -> set[str]:
     """The names in the lengths of a kernel's tiles; all names where none is seen."""
     names, lengths = set(), set()
-    for node in nodes_of(kernel.source.function(kernel.name)):
+    for node in nodes_of(kernel.function):
         if isinstance(node, ast.Name):
             names.add(node.id)
-        if isinstance(node, ast.Call) and TILES.search(ast.unparse(node.func)):
-            lengths |= {n.id for n in nodes_of(node) if isinstance(n, ast.Name)}
+        if isinstance(node, ast.Call) and last_name(node) in TILES:
+            lengths |= names_in(node)
     return lengths or names
 
 
 def _may_be_block(key, values, kernel) -> bool:
     """Whether an argument may be the length of a tile: an integer with tl.constexpr."""
     value = values.get(key)
-    if not is_integer(value) or isinstance(value, bool):
+    if not _is_count(value) or not plain(value).is_positive:
         return False
-    if not plain(value).is_positive:
-        return False
-    (node,) = [a for a in kernel.source.function(kernel.name).args.args if a.arg == key]
+    (node,) = [a for a in kernel.function.args.args if a.arg == key]
     return is_constexpr(node)
 
 
-def _assignments(blocks, values, given=()) -> Iterator[dict[str, Any]]:
+def _assignments(blocks, values, given=()) -> list[dict[str, Any]]:
     """{block: WHOLE, COLUMNS or ROWS, or None for a number as it is}, the likeliest first; given: some of them."""
     choices = []
     for key, is_length in blocks.items():
@@ -616,7 +598,7 @@ def _assignments(blocks, values, given=()) -> Iterator[dict[str, Any]]:
             found.append(dict(zip(blocks, kinds, strict=True)))
     # what is the length of a tile is one of rows or columns, and what is none is a number
     found.sort(key=lambda kinds: sum((kinds[k] is None) == blocks[k] for k in kinds))
-    yield from found
+    return found
 
 
 def _is_read(*arguments, **options) -> bool:
@@ -636,8 +618,8 @@ class _Attempt:
     def __init__(self, kernel, *arguments, **options):
         self.kernel, self.operands = kernel, Operands(*arguments, **options)
 
-    def read(self) -> Reading:
-        """What the kernel leaves; a masked lane without `other` counts as 0 only where that decides."""
+    def read(self) -> tuple[Tiles, dict[str, Expr]]:
+        """(what it was read on, what it leaves); a masked lane without `other` counts as 0 only where that decides."""
         key = self._key()
         readings = state().way.shared
         if key not in readings:
@@ -673,41 +655,21 @@ class _Attempt:
                 reason.line = reason.line or reader.line or None
                 if memory.is_read:
                     self._check_rows(memory)
-                if fill is nan and memory.filled and isinstance(reason, Unknown):
+                if fill is nan and memory.decides([reason]):
                     return None
                 raise tiles.sure(reason) from None
         self._check_rows(memory)
-        faults = [
-            fault for name, fault in memory.faults.items() if name in memory.stores
-        ]
-        faults += [
-            f for n, f in memory.faults.items() if n not in memory.stores and f.line
-        ]
-        if (
-            fill is nan
-            and memory.filled
-            and any(isinstance(f, Unknown) for f in faults)
-        ):
+        # what the launch leaves as it was may be written by another one
+        faults = [f for n, f in memory.faults.items() if n in memory.stores or f.line]
+        if fill is nan and memory.decides(faults):
             return None
         faults = list(map(tiles.sure, faults))
         if faults:
             raise sorted(faults, key=lambda fault: not isinstance(fault, Wrong))[0]
-        maxima = tiles.sums.maxima.heads
-        if maxima and self.operands.parts:
+        if tiles.sums.maxima.heads and self.operands.parts:
             raise NotRead("the largest of a row of partial sums")
         self._check_blocks(tiles)
-        narrowed = [text for text in tiles.told if SAID.search(text)]
-        return Reading(
-            stored,
-            tiles.sums.conditions(),
-            frozenset(memory.filled if fill is not nan else ()),
-            list(tiles.assumed),
-            narrowed,
-            tiles.widths.conditions(),
-            tiles.defects,
-            maxima,
-            list(memory.loads),
-        )
+        return tiles, stored
 
     def _check_rows(self, memory):
         """Refuses a kernel that stores in the first row of its outputs alone.
@@ -719,8 +681,11 @@ class _Attempt:
         stored = {*memory.stores, *memory.in_first_row}
         matrices = [key for key in stored if tensors[key].letters == ("i", "j")]
         if sizes and matrices and all(map(memory.in_first_row.get, matrices)):
-            words = f"{min(matrices)}: all rows but the first are left out, as {sizes}"
-            raise _left_out(words, self.kernel, self.operands.values)
+            raise _left_out(
+                f"{min(matrices)}: all rows but the first are left out, as {sizes}",
+                self.kernel,
+                self.operands.values,
+            )
 
     def _check_blocks(self, tiles):
         """Refuses a tile whose length is no power of 2.
@@ -728,18 +693,15 @@ class _Attempt:
         For blocks that a launcher computes. It stops BLOCK = x.shape[1], which compiles for N = 4 and not for N = 3.
         """
         if tiles.needs_power:
-            raise Wrong(
-                "does not compile: a tile of N lanes, where N is no power of 2, as N = 3"
-            )
+            raise uncompiled("a tile of N lanes, where N is no power of 2, as N = 3")
         for block in tiles.lengths & self.operands.blocks.keys():
             e = self.operands.blocks[block]
-            power = True if e == block else is_power_of_2(e)
+            power = e == block or is_power_of_2(e)
             words = f"a tile of {e} lanes, which is no power of 2"
-            if power is None:
-                sizes = state().way.no_power(e)
-                if sizes:
-                    power, words = False, f"{words}, as {sizes}"
+            sizes = "" if power is not None else state().way.no_power(e)
+            if sizes:
+                raise uncompiled(f"{words}, as {sizes}")
             if power is False:
-                raise Wrong(f"does not compile: {words}")
+                raise uncompiled(words)
             if power is None:
                 raise NotRead(f"{block} is {e}, which is not known to be a power of 2")

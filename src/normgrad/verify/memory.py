@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from sympy import Expr, Indexed, IndexedBase, S, Symbol, expand, nan, oo, sympify
@@ -75,10 +76,9 @@ class Access:
     atomic: bool = False
 
     @property
-    def pids(self) -> frozenset:
-        """The axes of the grid on which the entry depends."""
-        places = [p for p in (self.row, self.column) if p is not None]
-        return frozenset().union(*[p.pids for p in places])
+    def places(self) -> list[Place]:
+        """Those of its row and its column."""
+        return [place for place in (self.row, self.column) if place is not None]
 
 
 @dataclass
@@ -122,8 +122,9 @@ class Memory:
         has_rows, has_columns = letters[:1] in (("i",), ("p",)), "j" in letters
         no_rows = bound.stride is not None and not has_rows
         if no_rows or bound.column_stride != 1 and not has_columns:
-            words = f"{pointer.name}: a stride that [{', '.join(letters)}] has not"
-            raise NotRead(words)
+            raise NotRead(
+                f"{pointer.name}: a stride that [{', '.join(letters)}] has not"
+            )
         row_stride = N if has_columns else S.One
         if bound.stride is not None:
             row_stride = stride(bound.stride)
@@ -140,22 +141,24 @@ class Memory:
                 raise NotRead(f"a row whose token is {token} and whose head is {head}")
         column, remainder = split(remainder, stride(bound.column_stride))
         if remainder != 0 or column != 0 and not has_columns:
-            words = f"{pointer.name}: the address {offset} is not an entry"
-            raise NotRead(f"{words} [{', '.join(letters)}] with its strides")
+            raise NotRead(
+                f"{pointer.name}: the address {offset} is not an entry "
+                f"[{', '.join(letters)}] with its strides"
+            )
         index = {"i": ("R", row), "p": ("P", row), "j": ("C", column)}
         try:
             group = self.launch.groups.get(pointer.name)
             places = {name: self._place(*index[name], group) for name in letters}
         except NotRead as reason:
-            words = (
-                f"its address is {pointer.offset.e}, and its row stride {row_stride}"
-            )
-            raise NotRead(f"{pointer.name}: {reason}; {words}") from None
+            raise NotRead(
+                f"{pointer.name}: {reason}; its address is {pointer.offset.e}, "
+                f"and its row stride {row_stride}"
+            ) from None
         sizes = {"i": M, "j": N}
-        if row in PIDS:
-            sizes["p"] = self.launch.programs(PIDS.index(row))
         if group is not None:
             sizes["p"] = group[0]
+        elif row in PIDS:
+            sizes["p"] = self.launch.programs(PIDS.index(row))
         indices = [(index[name][1], sizes[name]) for name in letters]
         self.widths.use_address(pointer.parts, indices)
         return bound, places
@@ -172,11 +175,11 @@ class Memory:
         if group is not None:
             numbers = {group_of(pid, group[0]): pid for pid in PIDS}
             index = numbers.get(index, group[0])
-        axis = PIDS.index(index) if index in PIDS else None
-        if axis is None or self.launch.grid[axis] not in AXES:
-            raise NotRead(f"row {index} is not a program's own")
-        number = Symbol(f"own_{axis}")
-        return Place(number, "P", "own", False, M, None, False, frozenset({axis}))
+        for axis, kind in enumerate(self.launch.grid):
+            if index == PIDS[axis] and kind in AXES:
+                number, own = Symbol(f"own_{axis}"), frozenset({axis})
+                return Place(number, "P", "own", False, M, None, False, own)
+        raise NotRead(f"row {index} is not a program's own")
 
     def _bounds(self, mask: Mask, places: list[Place], verb: str) -> set[str]:
         """The axes along which a mask leaves out exactly what is past the end.
@@ -243,7 +246,7 @@ class Memory:
                 raise
             reason.line = self.line
             self.unread.append(reason)
-            return Number((nan,) * 4, pointer.offset.axes, frozenset(), dtype=FLOATS)
+            return Number((nan,) * 4, pointer.axes, frozenset(), dtype=FLOATS)
 
     def _load(self, pointer, mask, other):
         bound, by_letter = self.entry(pointer)
@@ -272,22 +275,17 @@ class Memory:
         if other is None and left & {p.axis for p in places if p.past}:
             self.filled.add(self.line)
 
-        def past(place):
-            if place is None:
+        def past(*ends):
+            """What a lane holds past the ends of these places."""
+            if not any(ends):
                 return inside
-            if not place.past:
+            axes = {place.axis for place in ends if place and place.past}
+            if not axes:
                 return S.Zero
-            return masked if place.axis in left else nan
+            return masked if axes <= left else nan
 
-        parts = [inside, past(column), past(row)]
-        if column is None or row is None:
-            corner = parts[2] if column is None else parts[1]
-        elif column.past and row.past:
-            corner = parts[1] if parts[1] == parts[2] else nan
-        else:
-            corner = parts[1] if column.past else parts[2]
-        axes = pointer.offset.axes
-        return Number((*parts, corner), axes, frozenset(places), dtype=FLOATS)
+        parts = inside, past(column), past(row), past(column, row)
+        return Number(parts, pointer.axes, frozenset(places), dtype=FLOATS)
 
     def _at_target(self, inside, column, row):
         """The entry in the column of a row's target, as the sum of the entries times 0 or 1.
@@ -315,9 +313,8 @@ class Memory:
         same = any(s.column == access.column for s in stores)
         if not self._all_columns(name, stores) and not same:
             raise NotRead(f"{name} is read where it may not be written yet")
-        words = f"what a program stores in {name} it reads there again"
-        self.assumed[words] = None
-        if not pointer.offset.axes:
+        self.assumed[f"what a program stores in {name} it reads there again"] = None
+        if not pointer.axes:
             self._say_unfenced(stores)
         pairs = (i, access.row), (j, access.column)
         symbols = {letter: p.symbol for letter, p in pairs if p is not None}
@@ -344,13 +341,11 @@ class Memory:
 
         For a kernel that overwrites what it reads. It stops a load of a later turn's tile, or of what others add to.
         """
-        places = [p for p in (store.row, store.column) if p is not None]
-        same = [p for p in places if p in (load.row, load.column)]
+        same = [place for place in store.places if place in load.places]
         both = set(store.loops) & set(load.loops)
         if store.row != load.row or not both <= {p.loop for p in same}:
             raise NotRead(f"{name} is read and written in different turns of a loop")
-        pids = frozenset().union(*[p.pids for p in same])
-        if store.atomic or not self.launch.axes <= pids:
+        if store.atomic or self.launch.axes.difference(*[p.pids for p in same]):
             raise NotRead(f"{name} is read where another program may write it")
 
     # stores
@@ -381,10 +376,10 @@ class Memory:
 
         For a kernel whose programs take the columns of one row. It stops a kernel without rows, where M is 2.
         """
-        below = False
-        for e, end in mask.below:
-            is_address = expand(e - pointer.offset.e) == 0
-            below |= is_address and expand(N - end).is_nonnegative is True
+        below = any(
+            expand(e - pointer.offset.e) == 0 and expand(N - end).is_nonnegative
+            for e, end in mask.below
+        )
         self.in_first_row[pointer.name] = (
             self.in_first_row.get(pointer.name, True) and below
         )
@@ -402,14 +397,14 @@ class Memory:
         if any(p.symbol in self.places.targets for p in places):
             raise NotRead(f"{name}: a store in the column of a target alone")
         self._bounds(mask, places, "writes")
-        lanes = set(pointer.offset.axes) - {"1"}
+        lanes = set(pointer.axes) - {"1"}
         if lanes != {p.axis for p in places if p.lanes}:
             raise NotRead(f"{name}: several lanes are written to one entry")
-        if value.axes and not pointer.offset.axes:
+        if value.axes and not pointer.axes:
             raise uncompiled(f"{name}: lanes are stored at an address that has none")
-        if len(value.axes) > len(pointer.offset.axes):
+        if len(value.axes) > len(pointer.axes):
             raise NotRead(f"{name}: a value of more axes than its address")
-        if set(fit(pointer.offset.axes, value.axes)) - {"1"} != lanes:
+        if set(fit(pointer.axes, value.axes)) - {"1"} != lanes:
             raise NotRead(f"{name}: a value of more lanes than its address")
         if value.pending:
             raise NotRead("a sum is stored before it is complete")
@@ -443,9 +438,11 @@ class Memory:
         place = value.place("R")
         if "i" in by_letter:
             if value.share:
-                words = f"{name}: a sum over a program's rows is stored for each row"
                 # each of M programs has one row, where its rows lie M apart
-                raise (NotRead if by_letter["i"].loop is None else Wrong)(words)
+                kind = NotRead if by_letter["i"].loop is None else Wrong
+                raise kind(
+                    f"{name}: a sum over a program's rows is stored for each row"
+                )
             if atomic:
                 raise NotRead(f"{name}: an addition to an entry of each row")
             return value
@@ -476,6 +473,10 @@ class Memory:
         return value
 
     # the end
+
+    def decides(self, reasons: Iterable[NotRead]) -> bool:
+        """Whether a reading ends by what masked lanes hold that are loaded without `other`."""
+        return bool(self.filled) and any(isinstance(r, Unknown) for r in reasons)
 
     def _all_columns(self, name, stores) -> bool:
         """Whether stores of one value reach every column once.
@@ -539,15 +540,16 @@ class Memory:
         For every output. It stops a sweep without its first tile, and a second axis of programs that store the same.
         """
         if not self._all_columns(name, stores):
-            words = f"{name}: columns are left out"
             if len(stores) > 1:
-                raise NotRead(words)
-            raise Wrong(f"{words}{self._left_out(stores[0].column)}")
+                raise NotRead(f"{name}: columns are left out")
+            example = self._left_out(stores[0].column)
+            raise Wrong(f"{name}: columns are left out{example}")
         if any(store.row != stores[0].row for store in stores):
             raise NotRead(f"{name} is written for different rows")
         if any(store.atomic for store in stores) and len(stores) > 1:
             raise NotRead(f"{name} is added to at two places")
-        axes = self.launch.axes - stores[0].pids
+        axes = self.launch.axes.difference(*[p.pids for p in stores[0].places])
         if axes and not stores[0].atomic:
-            words = f"all programs along axis {min(axes)} write the same entries"
-            raise NotRead(f"{name}: {words}")
+            raise NotRead(
+                f"{name}: all programs along axis {min(axes)} write the same entries"
+            )

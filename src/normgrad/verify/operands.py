@@ -75,7 +75,7 @@ class Operands:
         self.exchange: list[tuple[Expr, Expr]] = []
         even = set()
         for key, kind in self.kinds.items():
-            e = plain(values[key])
+            e = self.blocks[letter(key)]
             size, tiles = {
                 WHOLE: (N, S.One),
                 COLUMNS: (N, COLUMN_TILES),
@@ -87,10 +87,11 @@ class Operands:
             if not e.is_number:
                 self.exchange.append((e, letter(key)))
         self.counts = grid
-        self.grid = []
-        for axis, count in enumerate(grid):
-            kind = axes[axis] if axis in axes else self._axis(axis, count)
-            self.grid.append(kind)
+        taken = dict(axes)
+        self.grid = [
+            taken.get(axis) or self._axis(axis, count)
+            for axis, count in enumerate(grid)
+        ]
         while len(self.grid) > 1 and self.grid[-1] == 0:
             self.grid.pop()
         self.tensors: dict[str, Array] = {}
@@ -109,10 +110,8 @@ class Operands:
         ]
         if self.parts:
             self._exchange_rows(values)
-        arguments = {}
-        for key in names:
-            if key in values:
-                arguments[key] = self._argument(key, values[key])
+        given = [key for key in names if key in values]
+        arguments = {key: self._argument(key, values[key]) for key in given}
         self.launch = Launch(
             arguments,
             tuple(self.grid),
@@ -137,7 +136,7 @@ class Operands:
         others = [*(sizes - {size}), *[c for c in self.counts if c != size]]
         arrays = [value.memory for value in values.values() if isinstance(value, Array)]
         others += [e for a in arrays if a not in self.parts for e in a.shape]
-        if any(e.has(M) for e in others) or any(e == M for e in others):
+        if any(e.has(M) for e in others):
             raise NotRead("a kernel that adds up partial sums and takes rows besides")
         self.exchange.insert(0, (size, M))
         self.rows = size

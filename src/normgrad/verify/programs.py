@@ -919,7 +919,7 @@ def _at_sizes(verdict, way):
         return verdict.unread(f"{words}, on the way of which it is")
     if "M = " in verdict.why:
         return verdict
-    sizes = way.uneven()
+    sizes = way.no_power(N)
     if not sizes:
         words = f"{verdict.kind} where {way.words()}, which may be where it is right"
         return verdict.unread(f"{words}: {verdict.why}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -43,10 +42,6 @@ COLUMNS_TRIED = sorted(
 )
 
 REMEMBERED = 1 << 16  # answers on sizes, which launchers of all kinds ask again
-COMPARED = {
-    **{"==": operator.eq, "!=": operator.ne, "<": operator.lt},
-    **{"<=": operator.le, ">": operator.gt, ">=": operator.ge},
-}
 
 
 class next_power_of_2(Function):  # noqa: N801 - SymPy prints a function by its class
@@ -115,10 +110,8 @@ def floor(a: Expr, b: Expr) -> Expr:
     a, b = expand(a), expand(b)
     if not b.is_positive:
         raise NotRead(f"a division of integers by {b}, which may be no positive number")
-    if a.is_negative and not a.is_Integer:
+    if a.is_negative:
         return -ceiling(-a, b)
-    if a.is_Integer and b.is_Integer:
-        return Integer(a // b)
     quotient = exact(a, b)
     if quotient is not None:
         return quotient
@@ -128,13 +121,7 @@ def floor(a: Expr, b: Expr) -> Expr:
 
 def ceiling(a: Expr, b: Expr) -> Expr:
     """a / b rounded up, as triton.cdiv has it."""
-    a, b = expand(a), expand(b)
-    quotient = exact(a, b)
-    if quotient is not None or a.is_Integer and b.is_Integer:
-        return floor(a + b - 1, b)
-    if not b.is_positive:
-        raise NotRead(f"a division of integers by {b}, which may be no positive number")
-    return CEILING(a, b) if a.is_positive else floor(a + b - 1, b)
+    return floor(a + b - 1, b)
 
 
 def in_rows(e: Expr) -> Expr:
@@ -146,7 +133,7 @@ def is_power_of_2(e: Expr) -> bool | None:
     """Whether an integer is a power of 2 at every size; None where that depends."""
     match e:
         case Integer():
-            return bool(e > 0) and int(e) & (int(e) - 1) == 0
+            return bool(e > 0) and int(e).bit_count() == 1
         case next_power_of_2():
             return True
         case Min() | Max() | Mul():
@@ -283,15 +270,9 @@ class Way:
         """Sizes of this way at which relations hold, as "M = 1, N = 1025"."""
         return self.where(lambda sizes: all(_at(r, sizes) for r in relations))
 
-    def uneven(self) -> str:
-        """Sizes of this way where N is no power of 2, so that a block is wider than a row."""
-        return self.no_power(N)
-
     def no_power(self, e: Expr) -> str:
         """Sizes of this way at which an integer is no power of 2."""
-        return self.where(
-            lambda sizes: is_power_of_2(rounded(e.xreplace(sizes))) is False
-        )
+        return self.where(lambda sizes: is_power_of_2(e.xreplace(sizes)) is False)
 
     def holds_at(self, sizes: dict) -> bool:
         """Whether sizes are of this way, as far as they decide it."""
@@ -325,24 +306,9 @@ def in_words(sizes: dict) -> str:
 
 def _at_least_0(relation, holds):
     """What is at least 0 where an inequality of integers holds, or does not."""
-    e = relation.lhs - relation.rhs
-    greater = relation.rel_op in (">", ">=")
-    strict = relation.rel_op in (">", "<")
-    if not greater:
-        e = -e
-    if not holds:
-        e, strict = -e, not strict
-    return expand(e - 1) if strict else expand(e)
-
-
-def rounded(e: Expr) -> Expr:
-    """An expression of numbers with its roundings carried out."""
-    if e.is_Atom:
-        return e
-    quotients = (CEILING, lambda a, b: -(-a // b)), (FLOOR, lambda a, b: a // b)
-    for head, divided in quotients:
-        e = e.replace(head, divided)
-    return e
+    relation = relation if holds else relation.negated
+    is_strict = relation.rel_op in ("<", ">")
+    return expand(relation.gts - relation.lts - int(is_strict))
 
 
 def of_sizes(e: Expr) -> list[Expr]:
@@ -359,7 +325,7 @@ def of_sizes(e: Expr) -> list[Expr]:
 
 def at_columns(e: Expr, sizes: dict) -> dict[Expr, Expr] | None:
     """{a rounding, power of 2 or bound: its number at sizes}; None where another symbol decides."""
-    numbers = {part: rounded(part.xreplace(sizes)) for part in of_sizes(e)}
+    numbers = {part: part.xreplace(sizes) for part in of_sizes(e)}
     return numbers if all(n.is_Integer for n in numbers.values()) else None
 
 
@@ -386,10 +352,5 @@ def _at(relation, sizes):
 @lru_cache(maxsize=REMEMBERED)
 def _decided_at(relation, sizes):
     sizes = dict(sizes)
-    if relation is S.true or relation is S.false:
-        return relation is S.true
-    left, right = (rounded(side.xreplace(sizes)) for side in relation.args)
-    if left.is_Integer and right.is_Integer:
-        return COMPARED[relation.rel_op](int(left), int(right))
-    answer = relation.func(left, right)
+    answer = relation.func(*[side.xreplace(sizes) for side in relation.args])
     return bool(answer) if answer in (S.true, S.false) else None
