@@ -41,8 +41,9 @@ def check_stride(argument: str, value: Any) -> None:
     """TypeError for what is no stride: a whole number, an expression, or the name of the argument that holds it."""
     is_name = isinstance(value, str) and value.isidentifier()
     if not (is_name or type(value) is int or isinstance(value, Expr)):
-        needs = "a whole number, a symbol or an argument's name"
-        raise TypeError(f"{argument}: got {value!r}, needs {needs}")
+        raise TypeError(
+            f"{argument}: got {value!r}, needs a whole number, a symbol or an argument's name"
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,8 +74,10 @@ class T:
                 check_stride(argument, value)
         check_fields(self)
         if self.heads is not None and len(self.heads) != 2:
-            needs = "(rows of each token, the stride from one to the next)"
-            raise ValueError(f"heads: got {self.heads!r}, needs {needs}")
+            raise ValueError(
+                f"heads: got {self.heads!r}, needs "
+                "(rows of each token, the stride from one to the next)"
+            )
         if self.name == "":
             raise ValueError("name: got '', needs a tensor's name, as \"x\"")
         if self.index is None and str(self.name) not in TENSORS:
@@ -188,8 +191,9 @@ def check_roles(roles: Mapping[str, Any]) -> None:
     names: dict[Any, str] = {}
     for name, role in roles.items():
         if role is not None and role in names:
-            words = f"{names[role]} and {name} are both {role}"
-            raise ValueError(f"{words}: needs one argument for one tensor")
+            raise ValueError(
+                f"{names[role]} and {name} are both {role}: needs one argument for one tensor"
+            )
         names[role] = name
 
 
@@ -232,8 +236,9 @@ def resolved(binding: Mapping, definitions: Norm) -> tuple[dict, Norm]:
         letters = {str(letter) for letter in LETTERS.values() if e.has(letter)}
         if letters != set(bound.letters):
             got = f"{bound.name} has the index [{', '.join(sorted(letters))}]"
-            index = f"[{', '.join(bound.letters)}]"
-            raise ValueError(f"{argument}: {got}, and is bound as {index}")
+            raise ValueError(
+                f"{argument}: {got}, and is bound as [{', '.join(bound.letters)}]"
+            )
         if is_name:
             continue
         needs += definitions.where_defined(argument, e)
@@ -273,9 +278,10 @@ def check_arguments(binding: Any) -> None:
         check_type("binding: a name", name, str)
         kinds = (T, Filled, Expr, int, float, str)
         if value is not None and not isinstance(value, kinds):
-            needs = "T, Out or InOut, a size, number, flag, word or None"
-            got = f"{type(value).__name__} for {name}"
-            raise TypeError(f"binding: got {got}, needs {needs}")
+            raise TypeError(
+                f"binding: got {type(value).__name__} for {name}, needs "
+                "T, Out or InOut, a size, number, flag, word or None"
+            )
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"binding: got {value} for {name}, needs a finite number")
 
@@ -332,8 +338,10 @@ class Launch:
             raise ValueError(f"grid: got {len(self.grid)} axes, needs 1 to 3")
         kinds = [value for value in self.arguments.values() if value in BLOCKS]
         if len(set(kinds)) < len(kinds) or {WHOLE, COLUMNS} <= {*kinds}:
-            words = "needs at most one block of rows and one of columns"
-            raise ValueError(f"binding: got {sorted(kinds)}, {words}")
+            raise ValueError(
+                f"binding: got {sorted(kinds)}, "
+                "needs at most one block of rows and one of columns"
+            )
 
     def check_strides(self, names: list[str]) -> None:
         """ValueError for a stride by a name that the kernel has no argument of, and for an output's rows that overlap.
@@ -348,18 +356,24 @@ class Launch:
                 if not rows or stride is None or not bound.after:
                     continue
                 if self.stride(stride).is_Integer:
-                    got = f"{argument}: got rows that are {self.stride(stride)} apart"
-                    raise ValueError(f"{got}, needs at least N, as the stride of N")
+                    raise ValueError(
+                        f"{argument}: got rows that are {self.stride(stride)} apart, "
+                        "needs at least N, as the stride of N"
+                    )
 
     def _check_named(self, argument, stride, names):
         if stride not in names:
-            needs = f"needs an argument of the kernel: {', '.join(names)}"
-            raise ValueError(f"{argument}: got the stride {stride!r}, {needs}")
+            raise ValueError(
+                f"{argument}: got the stride {stride!r}, "
+                f"needs an argument of the kernel: {', '.join(names)}"
+            )
         number = self.arguments.get(stride)
         text = isinstance(number, str) and number not in SIZED
         if text or isinstance(number, T | Filled | bool):
-            got = f"{argument}: got the stride {stride}, bound as {number!r}"
-            raise ValueError(f"{got}, needs one that is a whole number")
+            raise ValueError(
+                f"{argument}: got the stride {stride}, bound as {number!r}, "
+                "needs one that is a whole number"
+            )
 
     def block(self, *kinds: str) -> Symbol | None:
         """The symbol of the block of one of these kinds."""

@@ -185,17 +185,18 @@ class Branches:
         except Wrong as wrong:
             if not str(wrong).startswith(UNCOMPILED):
                 raise
-            reason = NotRead(f"on one way of a branch on a dtype: {wrong}")
-            reason.line = wrong.line
-            raise reason from None
+            raise NotRead(
+                f"on one way of a branch on a dtype: {wrong}", wrong.line
+            ) from None
 
     def _check_branch(self, node, local):
         """Refuses a branch that gives a constant of Triton's another value, unless Triton decides it."""
         try:
             self.check_tensors([*node.body, *node.orelse], local, is_loop=False)
         except Wrong as reason:
-            words = f"{reason}, in a branch on {ast.unparse(node.test)}, {RUNTIME}"
-            raise NotRead(words) from None
+            raise NotRead(
+                f"{reason}, in a branch on {ast.unparse(node.test)}, {RUNTIME}"
+            ) from None
 
     def _guarded(self, node, body, mask, local):
         """`if row < M:` for an index that the launch does not decide: its stores are masked by it."""
@@ -206,19 +207,16 @@ class Branches:
         self.reader.inside(body, after)
         self.tiles.memory.guards.pop()
         for name, value in before.items():
-            if name not in after:
-                del local[name]
-            elif after[name] is not value:
-                del local[name]
-                if not isinstance(node, Rest):
-                    check_kept(name, value, after[name])
-                both = [after[name], value]
-                if not all(isinstance(v, Number) and v.complete for v in both):
-                    continue
-                if is_kept(value, after[name]):
-                    merged = self.tiles.where(mask, *both)
-                    dtype = value.dtype & after[name].dtype
-                    local[name] = replace(merged, dtype=dtype)
+            if name in after and after[name] is value:
+                continue
+            other = after.get(name)
+            del local[name]
+            if name in after and not isinstance(node, Rest):
+                check_kept(name, value, other)
+            if all(isinstance(v, Number) and v.complete for v in (other, value)):
+                if is_kept(value, other):
+                    merged = self.tiles.where(mask, other, value)
+                    local[name] = replace(merged, dtype=value.dtype & other.dtype)
 
     def compile_rest(self, body, local, value=None):
         """Reads what follows a return in a branch that is decided while Triton compiles, and forgets what it does.
@@ -237,11 +235,10 @@ class Branches:
                     raise unread.pop()
             except NotRead as reason:
                 if not str(reason).startswith(UNCOMPILED) and type(reason) is not Flag:
-                    refusal = NotRead(
-                        f"{reason}; Triton compiles it, although it stands after a return; put it under else"
-                    )
-                    refusal.line = reason.line
-                    raise refusal from None
+                    raise NotRead(
+                        f"{reason}; Triton compiles it, although it stands after a return; put it under else",
+                        reason.line,
+                    ) from None
                 raise
         if another is not None and not is_kept(value, another):
             raise NotRead("a return of another kind of value than a return before it")
@@ -250,21 +247,20 @@ class Branches:
         """A loop's statements without the branches that flags from outside it rule out."""
         live = []
         for node in body:
+            decided = None
             if isinstance(node, ast.For | ast.While):
                 node = copy(node)
                 node.body = self.live(node.body, names, local)
             elif isinstance(node, ast.If) and not names_in(node.test) & names:
-                decided = None
-                if not self.reader.is_fixed(node.test, local):
-                    live.append(node)
-                    continue
                 with suppress(NotRead):  # the branch itself says so, if it is read
-                    decided = self.tiles.truth(self.reader.evaluate(node.test, local))
-                if decided is not None:
-                    branch = node.body if decided else node.orelse
-                    live += self.live(branch, names, local)
-                    continue
-            live.append(node)
+                    if self.reader.is_fixed(node.test, local):
+                        test = self.reader.evaluate(node.test, local)
+                        decided = self.tiles.truth(test)
+            if decided is None:
+                live.append(node)
+            else:
+                way = node.body if decided else node.orelse
+                live += self.live(way, names, local)
         return live
 
     def check_tensors(self, body, local, counter="", is_loop=True):
@@ -287,12 +283,8 @@ class Branches:
             if no_tensor or is_fixed:
                 # a default stands in the verdict
                 self.reader.evaluate(ast.Name(name), local)
-                kind = "a constant of Triton's,"
-                if no_tensor:
-                    kind = f"{described(value)},"
-                reason = uncompiled(f"{text}, which is {kind} and no tensor")
-                reason.line = lines[name]
-                raise reason
+                kind = described(value) if no_tensor else "a constant of Triton's"
+                raise uncompiled(f"{text}, which is {kind}, and no tensor", lines[name])
             if isinstance(value, Unbound):
                 value = Index(letter(name), constant=value.constant)
             self.tiles.check_tensor(value, text, lines[name])

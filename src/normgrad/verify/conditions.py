@@ -157,8 +157,9 @@ def concluded(
                 refusals[condition] = condition.refusal(definitions, maxima)
             if refusals[condition]:
                 text = f"{condition.text(definitions.defs)}, {refusals[condition]}"
-                why = f"it is the definition only where {text}"
-                results[name] = verdict.unread(why)
+                results[name] = verdict.unread(
+                    f"it is the definition only where {text}"
+                )
                 break
         if results[name].kind == REFUTED and verdict.case:
             needed = conditions[: rests_on.get(name)]
@@ -187,8 +188,9 @@ def _within(verdict, conditions, definitions):
     if at is None:
         needed.sort(key=lambda condition: condition.kind != TAKEN)
         words = ", ".join(condition.text(definitions.defs) for condition in needed)
-        why = f"it is refuted, and nowhere is seen to differ where {words}"
-        return verdict.unread(why)
+        return verdict.unread(
+            f"it is refuted, and nowhere is seen to differ where {words}"
+        )
     return replace(verdict, counterexample=at)
 
 
@@ -199,8 +201,9 @@ def conditions_of(state: State, defs: Defs) -> list[Condition]:
     """
     relations = side_conditions(dict.fromkeys(map(readable, state.domain)), defs)
     if S.false in relations:
-        why = "it divides by 0, or takes a root of what is negative"
-        raise Wrong(f"it has a value for no input: {why}")
+        raise Wrong(
+            "it has a value for no input: it divides by 0, or takes a root of what is negative"
+        )
     conditions = list(map(Condition, relations))
     conditions += state.needed
     for a, b in state.kinks:

@@ -21,7 +21,7 @@ from .language import Language
 from .locks import CriticalSection
 from .names import Function, Names, Unbound
 from .ranges import Ranges
-from .source import Source, is_constexpr, is_jit
+from .source import Source, is_constexpr, is_jit, last_name
 from .syntax import (
     Returned,
     Walker,
@@ -126,7 +126,7 @@ class Kernel(Walker):
             case ast.Name(id=name) if name in local:
                 value = local[name]
                 return name in self.fixed or getattr(value, "value", value) is None
-            case ast.Call(called) if ast.unparse(called).split(".")[-1] not in FIXED:
+            case ast.Call() if last_name(node) not in FIXED:
                 return False
             case ast.BoolOp(values=[*first, _]):
                 short = isinstance(node.op, ast.Or)
@@ -219,17 +219,12 @@ class Kernel(Walker):
 
     def _check_jit(self, function):
         """Refuses a function that a kernel cannot call: one of Python's, or one that is launched."""
-        name, wrappers = (
-            function.node.name,
-            function.source.wrappers(function.node.name),
-        )
-        if any(not is_jit(node) for node in wrappers):
+        name = function.node.name
+        wrappers = function.source.wrappers(name)
+        if not all(map(is_jit, wrappers)):
             raise NotRead(f"a call of {name}, which has other decorators than jit")
-        if has_marks(function.node.args) or any(
-            "noinline" in ast.unparse(n) for n in wrappers
-        ):
-            why = "which has noinline, or * or / in its header"
-            raise NotRead(f"a call of {name}, {why}")
+        if has_marks(function.node.args):
+            raise NotRead(f"a call of {name}, which has * or / in its header")
         if not wrappers:
             raise uncompiled(f"{name} is called, which is no triton.jit function")
         for node in wrappers:
@@ -250,9 +245,9 @@ class Kernel(Walker):
         """{argument: what it holds in the end}; NotRead for a line that is not followed."""
         function = self.source.function(kernel)
         if not any(map(is_jit, self.source.wrappers(kernel))):
-            reason = NotRead(f"{kernel} has no @triton.jit, so it is no kernel")
-            reason.line = function.lineno
-            raise reason
+            raise NotRead(
+                f"{kernel} has no @triton.jit, so it is no kernel", function.lineno
+            )
         local = self.header.arguments(kernel)
         self.fixed = set(self.tiles.constexprs)
         unread = self.tiles.memory.unread
@@ -280,13 +275,13 @@ class Kernel(Walker):
         self.source, self.inner = function.source, 0
         self.callers = (*self.callers, function.node)
         arguments = function.node.args
-        fixed = dict.fromkeys(defaults_of(arguments), True)
+        defaults = defaults_of(arguments)
+        fixed = dict.fromkeys(defaults, True)
         fixed = bound_arguments(arguments, *self.language.passed, fixed)
         self.fixed = {name for name, is_fixed in fixed.items() if is_fixed}
         try:
-            defaults = defaults_of(function.node.args)
             defaults = {name: self._default(e) for name, e in defaults.items()}
-            local = bound_arguments(function.node.args, args, named, defaults)
+            local = bound_arguments(arguments, args, named, defaults)
             value = self.returned(guarded_rest(function.node.body), local)
         finally:
             self.source, self.callers, self.inner, self.fixed = before
@@ -323,8 +318,9 @@ class Kernel(Walker):
             self._keep_place(node.value, local)
             return
         if isinstance(value, Pointer):
-            words = "a pointer that is not kept, so nothing is moved; give it a name"
-            raise NotRead(words)
+            raise NotRead(
+                "a pointer that is not kept, so nothing is moved; give it a name"
+            )
 
     def _keep_place(self, node, local):
         """Keeps where a store writes whose value is not followed; refuses another call that is not followed.

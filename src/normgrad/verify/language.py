@@ -45,6 +45,7 @@ from .tables.dtypes import (
 from .tables.elementary import DIVISOR, functions
 from .tiles import POWERS, Tiles
 from .values import (
+    INFINITE,
     LANES,
     Condition,
     Flag,
@@ -311,7 +312,8 @@ class Language:
         """float(value)."""
         words = {"nan": nan, "-inf": -oo, "inf": oo}
         if isinstance(value, str) and value.lower() in words:
-            self.tiles.is_infinite |= value.lower() != "nan"
+            if value.lower() != "nan":
+                INFINITE.set(True)
             return plain(words[value.lower()], dtype=frozenset({"float"}))
         number = self.tiles.number(value)
         if constants(value) is None:

@@ -234,8 +234,7 @@ def _argument(name, bound):
 def _arguments(names, binding):
     """{argument: its value}."""
     if set(names) != set(binding):
-        words = f"binding: got {', '.join(binding)}, needs {', '.join(names)}"
-        raise ValueError(words)
+        raise ValueError(f"binding: got {', '.join(binding)}, needs {', '.join(names)}")
     return {name: _argument(name, binding[name]) for name in names}
 
 
@@ -282,8 +281,9 @@ def _read(program, binding, outputs, definitions, zero, seconds, run):
             with followed():
                 target = reader.introspection.admit(program)
             if not isinstance(target, Function):
-                got = f"program: got {type(program).__name__}"
-                raise TypeError(f"{got}, needs a function in loops")
+                raise TypeError(
+                    f"program: got {type(program).__name__}, needs a function in loops"
+                )
             values = _arguments(target.parameters, binding)
             with followed():
                 reader.call(target, [], values)

@@ -45,6 +45,7 @@ from .values import (
     merged,
 )
 from .verdict import REFUTED, WRONG, Verdict
+from .welford import held
 
 SIZES = {i: M, j: N}
 # the lowest number of float16: what lanes past the end hold below it is no row's
@@ -234,7 +235,7 @@ class Maxima:
         carried, tile = sorted((x, y), key=lambda value: self.is_one(value.inside))
         if not self.is_one(tile.inside) or "C" in (*x.axes, *y.axes):
             return None
-        is_carried = carried.inside.is_Symbol and "_before_" in str(carried.inside)
+        is_carried = carried.inside in held(carried.inside)
         if not (is_carried or self.is_one(carried.inside)):
             return None
         if not (x.complete and y.complete):

@@ -54,8 +54,10 @@ class Ranges:
             raise NotRead("a range with arguments that are not read")
         for keyword in keywords:
             if not self.reader.is_fixed(keyword.value, local):
-                words = f"a range whose {keyword.arg} is no number that Triton knows"
-                raise uncompiled(f"{words} while it compiles")
+                raise uncompiled(
+                    f"a range whose {keyword.arg} is no number that Triton knows "
+                    "while it compiles"
+                )
         if not 1 <= len(args) <= 3:
             raise uncompiled(f"a range of {len(args)} arguments, which takes 1 to 3")
         start = [ast.Constant(0)] * (len(args) == 1)
@@ -100,6 +102,7 @@ class Ranges:
         """
         low, high, step = [expand(bound.e) for bound in bounds]
         dtypes = [bound.dtype for bound in bounds]
+        constant = frozenset() if is_static else None
         body = self.reader.branches.live(body, assigned(body) | {counter}, local)
         names = assigned(body)
         if counter in names:
@@ -109,7 +112,7 @@ class Ranges:
         turns = self.tiles.places.turns(low, high, step)
         if turns.is_Integer:
             start = low, step
-            return self._unrolled(body, counter, start, int(turns), local, is_static)
+            return self._unrolled(body, counter, start, int(turns), local, constant)
         for name in names & set(local):
             if isinstance(local[name], Given):
                 local[name] = self.reader.evaluate(ast.Name(name), local)
@@ -120,9 +123,7 @@ class Ranges:
         before, after = dict(local), self._carried(body, names, turn, local)
         before.pop(counter, None)
         index = Index(expand(low + turn * step), dtype=reduce(results, dtypes))
-        if is_static:
-            index = replace(index, constant=frozenset())
-        local[counter] = index
+        local[counter] = replace(index, constant=constant)
         line = self.reader.line
         self.tiles.places.active.append(turn)
         self.reader.inside(body, local)
@@ -155,15 +156,12 @@ class Ranges:
         self.tiles.use_both(*bounds)
         return bounds
 
-    def _unrolled(self, body, counter, start, turns, local, is_static):
+    def _unrolled(self, body, counter, start, turns, local, constant):
         low, step = start
         if not 0 < turns <= LONGEST:
             raise NotRead(f"a loop of {turns} turns that are counted in the text")
         for turn in range(turns):
-            index = Index(expand(low + turn * step))
-            if is_static:
-                index = replace(index, constant=frozenset())
-            local[counter] = index
+            local[counter] = Index(expand(low + turn * step), constant=constant)
             self.reader.execute(body, local)
         local.pop(counter, None)
 

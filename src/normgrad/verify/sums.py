@@ -220,8 +220,10 @@ class Sums:
         elif place is not None and place.lanes:
             p = Pending(place, place.cover)
         else:
-            words = f"a sum over the lanes of {WORDS[axis]}s"
-            raise NotRead(f"{words}, of what has none that a kernel loaded there")
+            raise NotRead(
+                f"a sum over the lanes of {WORDS[axis]}s, "
+                "of what has none that a kernel loaded there"
+            )
         if p.cover == "grid":
             raise NotRead("the sum over one tile of columns, where a row has several")
         self._ended(value, p)

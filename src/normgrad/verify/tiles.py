@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from operator import add, mul, sub
+from operator import add, and_, mul, sub
 
 from sympy import Expr, Integer, Rational, S, Sum, expand, nan, sympify
 
@@ -98,8 +98,6 @@ class Tiles:
         # arguments with tl.constexpr; constants of the module that the binding gives a value
         self.constexprs: set[str] = set()
         self.constants: set[str] = set()
-        # whether an infinity stands in the text, of which sums and products may be nan
-        self.is_infinite = False
         INFINITE.set(False)
         # the axes of the grid whose program's number is asked for
         self.asked: set[int] = set()
@@ -144,11 +142,14 @@ class Tiles:
         if not isinstance(value, Index | Number | Mask) or value.constant is None:
             return
         if not value.constant:
-            why = f"{text} of a tl.constexpr, of a number in the text"
-            raise uncompiled(f"{why} or of 1, of which Triton makes a constant")
+            raise uncompiled(
+                f"{text} of a tl.constexpr, of a number in the text "
+                "or of 1, of which Triton makes a constant"
+            )
         sizes = " or ".join(sorted(map(str, value.constant)))
-        where = f"at which line {line or self.memory.line} may not compile"
-        self.told[f"{sizes} other than 1, {where}"] = None
+        self.told[
+            f"{sizes} other than 1, at which line {line or self.memory.line} may not compile"
+        ] = None
 
     def flag(self, value) -> str:
         """The argument that a value is, where that is not bound."""
@@ -157,17 +158,16 @@ class Tiles:
 
     def needs(self, why: str, *numbers: Expr) -> NotRead:
         """A refusal that names the arguments which would resolve it."""
-        names = set().union(*map(self._unbound_in, numbers))
-        if names:
-            why += f"; bind {', '.join(sorted(names))}"
-        return NotRead(why)
+        names = self._unbound_in(*numbers)
+        return NotRead(f"{why}; bind {', '.join(names)}" if names else why)
 
-    def _unbound_in(self, e: Expr) -> set[str]:
-        return {str(symbol) for symbol in e.free_symbols} & self.unbound
+    def _unbound_in(self, *numbers: Expr) -> list[str]:
+        symbols = set().union(*[e.free_symbols for e in numbers])
+        return sorted(self.unbound & set(map(str, symbols)))
 
     def lean(self, e: Expr) -> None:
         """Keeps that an argument which is not bound was taken for at least 1, as a condition in the text asks."""
-        for name in sorted(self._unbound_in(e)):
+        for name in self._unbound_in(e):
             self.told[f"{name} of at least 1"] = None
             self.guessed[f"{name} of at least 1"] = None
 
@@ -177,12 +177,9 @@ class Tiles:
         For -inf * scale, which is -inf where the scale is positive, and for exp(log(0)), which is 0. Without it a
         softmax of x * scale is accused.
         """
-        is_infinite = self.is_infinite or INFINITE.get()
-        if not (is_infinite and isinstance(reason, Unknown)):
+        if not (INFINITE.get() and isinstance(reason, Unknown)):
             return reason
-        doubtful = NotRead(f"{reason}, or is of an infinity")
-        doubtful.line = reason.line
-        return doubtful
+        return NotRead(f"{reason}, or is of an infinity", reason.line)
 
     def keep_sum(self, dtype: frozenset, line: int) -> None:
         """Keeps that a sum is accumulated below float32, where that is so whatever the tensors' dtypes."""
@@ -251,11 +248,8 @@ class Tiles:
         raise NotRead(f"the attribute {name} is not read")
 
     def varies(self, test) -> bool:
-        """Whether a condition is a bound of one integer that holds for some programs and may not for others."""
-        if not isinstance(test, Mask) or test.axes:
-            return False
-        holds = [self.places.below(*pair) for pair in test.below]
-        return None in holds and False not in holds
+        """Whether a condition is a bound of integers that the launch does not decide, else it is True or False."""
+        return isinstance(test, Mask) and not test.axes
 
     def truth(self, test) -> bool | None:
         """Whether a condition holds for every program, where that is known; None for one that depends on dtypes."""
@@ -264,22 +258,18 @@ class Tiles:
         match test:
             case Undecided():
                 return None
-            case Mask(axes=()) if not self.varies(test):
-                return all(self.places.below(*pair) for pair in test.below)
             case Number(axes=()) | Index(axes=()):
-                zero = self.exact(test).is_zero
-                if zero is not None:
-                    self.lean(self.exact(test))
-                    return not zero
+                e = self.exact(test)
+                if e.is_zero is not None:
+                    self.lean(e)
+                    return not e.is_zero
             case Pointer():
                 return True
             case None | bool():
                 return bool(test)
         numbers = [e for pair in getattr(test, "below", ()) for e in pair]
-        numbers += [test.e] if isinstance(test, Index) else []
-        raise self.needs(
-            "a branch on what is known only while the kernel runs", *numbers
-        )
+        why = "a branch on what is known only while the kernel runs"
+        raise self.needs(why, getattr(test, "e", S.Zero), *numbers)
 
     def check_condition(self, value: object) -> None:
         """Refuses a number in the place of a condition, unless Triton knows it while it compiles.
@@ -288,27 +278,24 @@ class Tiles:
         """
         is_constant = self.flag(value) or constants(value) == frozenset()
         if isinstance(value, Index | Number) and not is_constant:
-            words = "with not, and, or or; write a comparison"
-            raise NotRead(f"{described(value)} {words}")
+            raise NotRead(
+                f"{described(value)} with not, and, or or; write a comparison"
+            )
 
     def compare(self, operation: str, left, right):
         """A comparison: of integers it is a mask, unless it is the same for all programs."""
         return of_constants(self._compared(operation, left, right), left, right)
 
     def _compared(self, operation, left, right):
-        flag = self.flag(left) or self.flag(right)
+        flag, kinds = self.flag(left) or self.flag(right), {type(left), type(right)}
         check_literal(left, right)
         check_literal(right, left)
         match operation, left, right:
-            case (_, Dtype(), _) | (_, _, Dtype()):
+            case _ if Dtype in kinds:
                 return Undecided()
-            case ("Is" | "IsNot" | "Eq" | "NotEq", bool(), _) | (
-                "Is" | "IsNot" | "Eq" | "NotEq",
-                _,
-                bool(),
-            ) if flag:
+            case "Is" | "IsNot" | "Eq" | "NotEq", _, _ if flag and bool in kinds:
                 raise Flag(flag)
-            case (_, str(), _) | (_, _, str()) if flag:
+            case _ if flag and str in kinds:
                 raise NotRead(f"{flag} is not bound, and the kernel asks what it is")
             case ("Is" | "IsNot", None, _) | ("Is" | "IsNot", _, None):
                 if flag:
@@ -329,16 +316,13 @@ class Tiles:
                 return (left is right) == (operation == "Is")
             case ("In" | "NotIn" | "Is" | "IsNot", _, _):
                 raise NotRead("a comparison of this kind")
-        match left, right:
-            case (Number() | Limit(), _) | (_, Number() | Limit()):
-                return self._condition(right, left)
-            case Index(e=a), Index(e=b):
-                self.use_both(left, right)
-                if operation in ("LtE", "GtE"):
-                    b += 1
-            case _:
-                raise NotRead("a comparison of what are no integers")
-        axes, (a, b) = fit(left.axes, right.axes), self.places.bound(a, b)
+        if kinds & {Number, Limit}:
+            return self._condition(right, left)
+        if kinds != {Index}:
+            raise NotRead("a comparison of what are no integers")
+        self.use_both(left, right)
+        end = right.e + 1 if operation in ("LtE", "GtE") else right.e
+        axes, (a, b) = fit(left.axes, right.axes), self.places.bound(left.e, end)
         holds = self.places.below(a, b)
         if holds is not None and not axes:
             self.lean(expand(b - a))
@@ -376,14 +360,17 @@ class Tiles:
     def _equal(self, left, right) -> bool | Condition:
         match left, right:
             case (Index() | Number(), Index() | Number()):
-                zero = expand(self.exact(left) - self.exact(right)).is_zero
-                if zero is not None and not left.axes and not right.axes:
-                    self.lean(expand(self.exact(left) - self.exact(right)))
-                    return zero
+                difference = expand(self.exact(left) - self.exact(right))
+                if difference.is_zero is not None and not (left.axes or right.axes):
+                    self.lean(difference)
+                    return difference.is_zero
                 if isinstance(left, Number) and right in (Index(S.Zero), plain(0)):
                     return Condition(axes=left.axes, zero=left)
-                why = "whether two numbers are equal depends on their values"
-                raise self.needs(why, self.exact(left), self.exact(right))
+                raise self.needs(
+                    "whether two numbers are equal depends on their values",
+                    self.exact(left),
+                    self.exact(right),
+                )
             case (None | bool() | str(), None | bool() | str()):
                 return left == right
         raise NotRead("a comparison of different kinds")
@@ -441,8 +428,9 @@ class Tiles:
             case "Pow", _, _:
                 return self._power(a, b)
         if not any(isinstance(value, Number) for value in (a, b)):
-            kinds = f"{described(a)} and {described(b)}"
-            raise NotRead(f"the operation {operator} of {kinds}")
+            raise NotRead(
+                f"the operation {operator} of {described(a)} and {described(b)}"
+            )
         if operator != "Mult" and Mask in (type(a), type(b)):
             raise NotRead("a mask is used as a number")
         a, b = self.number(a), self.number(b)
@@ -470,8 +458,9 @@ class Tiles:
         For sizes and strides that a kernel takes as tl.uint32. It stops `cols - n`, which is no number below 0 there.
         """
         if value.dtype & UNSIGNED and not value.e.is_nonnegative:
-            words = f"{value.e} without a sign, as tl.uint32 has none"
-            raise NotRead(f"{words}, which may be negative")
+            raise NotRead(
+                f"{value.e} without a sign, as tl.uint32 has none, which may be negative"
+            )
 
     def _moved(self, operator, pointer, by):
         """A pointer, whose address is of 64 bits whatever the integer that moves it."""
@@ -492,8 +481,7 @@ class Tiles:
             case bool() | Mask() | Condition(), True:
                 return a
             case Condition(), Condition():
-                holds = zip(a.holds, b.holds, strict=True)
-                both = tuple(x and y for x, y in holds)
+                both = tuple(map(and_, a.holds, b.holds))
                 limited = a.limited or b.limited
                 return Condition(both, fit(a.axes, b.axes), limited=limited)
             case Mask(), Mask():
@@ -527,19 +515,17 @@ class Tiles:
             raise uncompiled(
                 "a division of an integer with a sign by one without, or the other way"
             )
-        if operator not in ARITHMETIC:
-            self.use_both(a, b)
-        elif is_long(a) != is_long(b):
-            self.use(a)
-            self.use(b)
+        if operator in ARITHMETIC:
+            if is_long(a) != is_long(b):
+                self.use(a)
+                self.use(b)
+            line = self.memory.line if operator == "Mult" else a.line or b.line
+            e = expand(ARITHMETIC[operator](a.e, b.e))
+            return Index(e, axes, dtype, line=line)
+        self.use_both(a, b)
         match operator:
             case "Div":
                 return self.sums.operate(operator, self.number(a), self.number(b))
-            case _ if operator in ARITHMETIC:
-                line = self.memory.line if operator == "Mult" else a.line or b.line
-                return Index(
-                    expand(ARITHMETIC[operator](a.e, b.e)), axes, dtype, line=line
-                )
             case "FloorDiv" | "Mod" if b.e.is_zero:
                 raise NotRead("a division of integers by 0")
             case "FloorDiv":
@@ -558,8 +544,10 @@ class Tiles:
     def whole_number(self, value) -> int:
         """An integer that the text holds."""
         if not isinstance(value, Index) or not value.e.is_Integer:
-            why = f"{described(value)}, where a number in the text is needed"
-            raise self.needs(why, getattr(value, "e", S.Zero))
+            raise self.needs(
+                f"{described(value)}, where a number in the text is needed",
+                getattr(value, "e", S.Zero),
+            )
         return int(value.e)
 
     def item(self, value, key):
@@ -594,16 +582,16 @@ class Tiles:
         """a where a mask holds, else b."""
         if not (a.complete and b.complete):
             raise NotRead("a choice between sums that are not complete")
-        places = merged(a, b)
-        leaves_out: set[str] = set()
+        places, parts = merged(a, b), list(a.parts)
         for e, bound in mask.below:
             if self.places.below(e, bound):
                 continue
             place = self.places.of(e)
             if place is None:  # nothing was loaded from it yet
                 if e.free_symbols <= {M, N}:
-                    words = "which is no mask of rows or columns"
-                    raise NotRead(f"a choice by {e} < {bound}, {words}")
+                    raise NotRead(
+                        f"a choice by {e} < {bound}, which is no mask of rows or columns"
+                    )
                 axis = "C" if e.has(LANES["C"]) else "R"
                 place = self.places.at(axis, e)
             if bound != place.end:
@@ -611,20 +599,17 @@ class Tiles:
             if any(p.axis == place.axis and p != place for p in places):
                 raise NotRead("a choice by the mask of another tile")
             places |= {place}
-            leaves_out.add(place.axis)
-        parts = list(a.parts)
-        if "C" in leaves_out:
-            parts[COLUMN], parts[CORNER] = b.parts[COLUMN], b.parts[CORNER]
-        if "R" in leaves_out:
-            parts[ROW], parts[CORNER] = b.parts[ROW], b.parts[CORNER]
+            for part in (COLUMN if place.axis == "C" else ROW, CORNER):
+                parts[part] = b.parts[part]
         axes = fit(fit(a.axes, b.axes), mask.axes)
         return Number(tuple(parts), axes, places, dtype=results(a.dtype, b.dtype))
 
     def opposite(self, value):
         """Whether a condition does not hold; of one on dtypes as little is known as of itself."""
         if getattr(value, "axes", ()):
-            kind = described(value)
-            raise NotRead(f"not of {kind} with lanes; write the opposite comparison")
+            raise NotRead(
+                f"not of {described(value)} with lanes; write the opposite comparison"
+            )
         self.check_condition(value)
         truth = self.truth(value)
         return value if truth is None else not truth

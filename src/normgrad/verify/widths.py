@@ -76,9 +76,8 @@ class Widths:
         self.places, self.bits = places, bits
         # {what has to be below 2^31, one of several bounds: the line}; None for a bound that is not known
         self.bounds: dict[tuple[Expr | None, ...], int] = {}
-        # {a rest of a division: its largest}, {a loop's bounds: the number of its last turn}
+        # {a rest of a division: its largest}
         self._rests: dict[Symbol, Expr] = {}
-        self._turns: dict[tuple, Expr] = {}
         launch = places.launch
         arguments = launch.arguments
         self._single = {e for e in arguments.values() if isinstance(e, Expr)}
@@ -211,14 +210,10 @@ class Widths:
             return self._fixed[symbol]
         if symbol in self._rests:
             return self._rests[symbol]
-        bounds = self.places.loops[symbol]
-        if bounds not in self._turns:
-            low, high, step = bounds
-            if step.is_negative:
-                low, high, step = high, low, -step
-            turns = self.places.turns(low, high, step).xreplace(self._tiles)
-            self._turns[bounds] = turns - 1
-        return self._turns[bounds]
+        low, high, step = self.places.loops[symbol]
+        if step.is_negative:
+            low, high, step = high, low, -step
+        return self.places.turns(low, high, step).xreplace(self._tiles) - 1
 
     def _moving(self, e):
         """The symbols in an expression that move, those of inner loops last."""
