@@ -10,6 +10,7 @@ import pytest
 from homework_solutions import of_source
 
 from normgrad.verify import Out, T, norm, verify
+from normgrad.verify.classes import OF_MODULE
 from normgrad.verify.verdict import NOT_READ, PROVED
 
 LAYER = norm(center=True, bias=True)
@@ -172,6 +173,13 @@ def test_the_apply_of_all_functions_is_torch_s_own(torch, monkeypatch):
     verdict = verify(kind, LAYER)
     monkeypatch.undo()
     assert verdict.kind == NOT_READ and "which is not torch's own" in verdict.why
+
+
+def test_what_a_layer_may_not_replace_is_all_that_torch_s_module_has(torch):
+    """What forward and print are for is a layer's own, and a type of torch's annotations is called by nobody."""
+    own = {"forward", "extra_repr", "T_destination"}
+    names = {n for n in dir(torch.nn.Module()) if not n.startswith("__")}
+    assert names - own <= OF_MODULE
 
 
 def test_a_forward_that_gets_the_class_is_not_read(torch):
