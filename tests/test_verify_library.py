@@ -33,6 +33,7 @@ from normgrad.verify.point import Point
 from normgrad.verify.programs import input_of
 from normgrad.verify.tables.libraries import FLOATS, METHODS, TABLES
 
+DEFS = norm().defs
 SIZES = 4, 3
 COUNT = 5  # random calls of each row
 SIZED = "(M,N) (N,) (M,1) (M,-1) [M,N] M N F (F,) (F,N)".split()  # F is M as a float
@@ -46,7 +47,7 @@ NAMES = (
 def arguments(kind):
     """(a Point, {text of an argument: (its value in a run, its value in a reading)})."""
     module = pytest.importorskip(kind)
-    point, pairs = Point(SIZES, norm().defs, np.random.default_rng(0)), {}
+    point, pairs = Point(SIZES, DEFS, np.random.default_rng(0)), {}
     for name, role in (("x", "x"), ("w", "weight"), ("r", "rstd")):
         given = input_of(name, role)
         run = point.tensor(given.head).copy()

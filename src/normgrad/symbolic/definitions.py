@@ -93,10 +93,15 @@ class Defs:
     def __iter__(self) -> Iterator[tuple[Expr, Expr]]:
         return iter(self._lines.values())
 
+    def copy(self) -> Defs:
+        """The same lines, to which others may be added."""
+        copied = Defs()
+        copied._lines = self._lines.copy()
+        return copied
+
     def without(self, e: Expr) -> Defs:
         """The same lines but that of a name, which is an input then."""
-        kept = Defs()
-        kept._lines = self._lines.copy()
+        kept = self.copy()
         kept._lines.pop(name_of(e), None)
         return kept
 

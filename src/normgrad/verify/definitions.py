@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import SimpleNamespace
 
 from sympy import (
@@ -28,6 +29,7 @@ from sympy import (
     S,
     Symbol,
     Tuple,
+    evaluate,
     exp,
     log,
     sympify,
@@ -211,20 +213,17 @@ def place(piece: str) -> tuple[Expr, Expr]:
     return branch.denominator, branch.factor
 
 
-def operator(
+@lru_cache(maxsize=64)
+def _operator(
     piece: str,
-    absent: Container[str],
+    absent: tuple[str, ...],
     center: bool,
     mean: bool,
-    scale: Expr = S.One,
-    offset: Expr = S.Zero,
-    gate: str = "none",
+    scale: Expr,
+    offset: Expr,
+    gate: str,
 ) -> Defs:
-    """The book's operator with the names of programs, and its backward by the two sums of a row, c1 and c2.
-
-    Args:  piece: of spec.PLACED; absent: names of OPTIONAL; mean: whether squares are averaged
-           scale, offset: c and w0 of the book; gate: of GATES
-    """
+    """The lines of operator, made once; its callers get copies, to which they may add lines."""
     from ..symbolic.derivations import family
 
     book, (factor, slope) = family.operator(*place(piece)), GATES[gate]
@@ -267,6 +266,25 @@ def operator(
     defs[at.db] = line(family.db)
     defs[at.dgate] = at.dy * affine * slope(at.gate)
     return defs
+
+
+def operator(
+    piece: str,
+    absent: Container[str],
+    center: bool,
+    mean: bool,
+    scale: Expr = S.One,
+    offset: Expr = S.Zero,
+    gate: str = "none",
+) -> Defs:
+    """The book's operator with the names of programs, and its backward by the two sums of a row, c1 and c2.
+
+    Args:  piece: of spec.PLACED; absent: names of OPTIONAL; mean: whether squares are averaged
+           scale, offset: c and w0 of the book; gate: of GATES
+    """
+    names = tuple(name for name in OPTIONAL if name in absent)
+    with evaluate(True):
+        return _operator(piece, names, center, mean, scale, offset, gate).copy()
 
 
 def norm(
