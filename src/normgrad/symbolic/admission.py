@@ -13,7 +13,6 @@ from sympy import (
     Add,
     Derivative,
     DiracDelta,
-    Dummy,
     Expr,
     Float,
     Indexed,
@@ -83,9 +82,12 @@ def check_expression(name: str, e) -> Expr:
         raise TypeError(
             f"{name}: {found} holds a factor whose order matters (a matrix?); write its entries, as A[i, j]"
         )
-    entries = {entry: Dummy(real=True) for entry in found.atoms(Indexed)}
-    if whole := found.xreplace(entries).atoms(IndexedBase):
-        raise TypeError(f"{name}: {whole_tensor(whole.pop())}")
+    parts = preorder_traversal(found)
+    for part in parts:
+        if isinstance(part, Indexed):
+            parts.skip()
+        elif isinstance(part, IndexedBase):
+            raise TypeError(f"{name}: {whole_tensor(part)}")
     for decimal in sorted(found.atoms(Float), key=str):
         raise ValueError(
             f"{name}: {float(decimal)} is a decimal, and SymPy rounds decimals before a proof sees them "
