@@ -1,9 +1,12 @@
 """Shared by all tests: the generators that everything random comes from."""
 
 import gc
+import inspect
 import os
 import re
+import sys
 import zlib
+from functools import cache
 
 import numpy as np
 import pytest
@@ -30,6 +33,29 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000)
+    if interpreter := sys.modules.get("triton.runtime.interpreter"):
+        remember_builtins(interpreter)
+
+
+def remember_builtins(interpreter):
+    """Triton's interpreter looks for its builtins among all names of its modules at each call of a function.
+
+    Which names they are stays; it takes a third of the time of a kernel.
+    """
+    is_builtin = interpreter.tl.core.is_builtin
+
+    @cache
+    def names(module):
+        members = inspect.getmembers(module)
+        return [name for name, member in members if is_builtin(member)]
+
+    def patch(module, *given):
+        for name in names(module):
+            member = getattr(module, name)
+            if is_builtin(member):
+                interpreter._patch_attr(module, name, member, *given)
+
+    interpreter._patch_builtin = patch
 
 
 # What `make quick` runs: files of tests, and what the name of a test must hold.
