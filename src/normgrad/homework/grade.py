@@ -43,7 +43,22 @@ def grade_task(
     Args:     student: a Student; draw: where the inputs come from; feedback: a level of FEEDBACK; seconds: for a stage
     Returns:  Report
     """
-    draw, results, evidence, told, late, shared = draw or Draw(), [], [], {}, False, {}
+    given = student, draw or Draw(), feedback, seconds
+    report, found = _graded(task, *given)
+    if task.standard is not None and not report.passed:
+        standard, _ = _graded(task.standard, *given)
+        if standard.passed:
+            report.diagnoses = [named("standard-task")]
+            report.flags.append(f"It solves the standard {task.name}.")
+            return report
+    exam = Exam(task, student, given[1], "formats")
+    report.diagnoses = _diagnoses(exam, *found)
+    return report
+
+
+def _graded(task, student, draw, feedback, seconds):
+    """(a Report without diagnoses, (what is wrong of which output, what stages have found out))."""
+    results, evidence, told, late, shared = [], [], {}, False, {}
     report = Report(task, feedback=check_feedback(feedback))
     forbidden = sorted(
         {*task.forbidden, *refusals.WAYS_AROUND}
@@ -73,14 +88,7 @@ def grade_task(
                 report.measured.add(diagnosis.misconception)
         report.note(exam.printed)
     report.stages, report.flags = _earned(task, results), _flags(task, student)
-    exam = Exam(task, student, draw, "formats")
-    report.diagnoses = _diagnoses(exam, evidence, list(told.values()))
-    if task.standard is not None and not report.passed:
-        standard = grade_task(task.standard, student, draw, feedback, seconds)
-        if standard.passed:
-            report.diagnoses = [named("standard-task")]
-            report.flags.append(f"It solves the standard {task.name}.")
-    return report
+    return report, (evidence, list(told.values()))
 
 
 NARROW = {"float32", "float16", "bfloat16"}
