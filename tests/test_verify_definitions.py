@@ -4,9 +4,9 @@ from itertools import product
 
 import pytest
 
-from normgrad.symbolic import Partial, prove
+from normgrad.symbolic import Partial, prove, tensor
 from normgrad.symbolic.derivations import family
-from normgrad.symbolic.symbols import N, i, j
+from normgrad.symbolic.symbols import M, N, i, j
 from normgrad.verify import cross_entropy, log_softmax, softmax
 from normgrad.verify.definitions import GATES, LOSS, OFFSET, entry, norm, place
 from normgrad.verify.package import PIECES, Case
@@ -59,6 +59,12 @@ def test_the_package_s_kernels_are_held_against_the_operator_of_the_book(
     for name, head in heads.items():
         e = book.unfold(head).xreplace(flags | bases)
         assert prove(e, own.outputs[name], own.defs)
+
+
+def test_a_line_that_is_added_to_a_norm_is_in_no_other():
+    own = tensor("own", M, N)[i, j]
+    norm().defs[own] = entry("x")
+    assert own not in norm().defs
 
 
 def test_unknown_words_are_refused():
