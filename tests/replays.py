@@ -41,3 +41,13 @@ def replays(verdict):
         assert abs(stored - defined) > 1e-7 * max(abs(stored), abs(defined))
         found.append((name, output, replay))
     return found
+
+
+def ran_as_read(verdict):
+    """The replays of a verdict, of which there must be some; where they were run, the run gave what was read."""
+    found = [replay for _, _, replay in replays(verdict)]
+    assert found
+    for replay in found:
+        if replay.run is not None:
+            np.testing.assert_allclose(replay.run, replay.stored, 1e-6, 1e-6)
+    return found

@@ -6,6 +6,7 @@ from inspect import signature
 import numpy as np
 import pytest
 from homework_solutions import of_source
+from replays import ran_as_read
 from tables import blocks, claims, edits
 
 from normgrad.mistakes.edits import edited
@@ -108,6 +109,9 @@ def test_a_program_of_arrays_has_the_verdict_that_it_is_due(
     assert verdict.kind == kind, verdict
     assert words in str(verdict)
     assert not set(said) & set(re.findall(r"\w+(?=\[)", str(verdict.counterexample)))
+    if kind == REFUTED:
+        for replay in ran_as_read(verdict):
+            assert replay.is_as_read and not replay.is_misread
 
 
 @pytest.mark.parametrize(

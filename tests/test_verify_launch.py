@@ -2,10 +2,13 @@
 
 import contextlib
 import re
+import warnings
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from launchers import BASES, DEFINITIONS, NORM, TOLD, imported, launcher, sizes_of
+from replays import replays
 from tables import FOLDER, claims
 
 from normgrad.mistakes.edits import edited
@@ -13,7 +16,7 @@ from normgrad.verify import N, cross_entropy, norm, verify
 from normgrad.verify.tables.libraries import HOST
 from normgrad.verify.tables.torch import HOST_METHODS
 from normgrad.verify.tables.triton import TRITON
-from normgrad.verify.verdict import KINDS, NOT_READ, PROVED
+from normgrad.verify.verdict import KINDS, NOT_READ, PROVED, REFUTED
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -83,6 +86,57 @@ def is_right(base, module, M, N, apart, axes, heads=1):
     )
 
 
+def returns_what_was_read(base, module, verdict):
+    """Assert that a launcher gives, for the inputs of its only replay, what was read."""
+    ((_, _, replay),) = replays(verdict)
+    shape, eps = tuple(replay.sizes.values()), replay.inputs.get("eps", 1e-2)
+    absent = {"x": torch.ones(shape), "dy": torch.ones(shape)}
+    absent["weight"] = torch.ones(shape[1])
+    x, weight, dy = (
+        torch.tensor(replay.inputs.get(name, absent[name].tolist()))
+        for name in ("x", "weight", "dy")
+    )
+    if "vectors (T, N)" in str(verdict):
+        x, weight = x[:, None], weight[None]  # one head
+    with warnings.catch_warnings():
+        # masked lanes
+        warnings.filterwarnings("ignore", "divide by zero encountered in log")
+        got = returned(base, module, replay, x, weight, dy, eps)
+    result = got[replay.output].numpy().reshape(np.shape(replay.stored))
+    np.testing.assert_allclose(result, replay.stored, 1e-4)
+
+
+def returned(base, module, replay, x, weight, dy, eps):
+    """{output: what a launcher gives for the inputs of a replay}."""
+    got = {}
+    if base in ("FUNCTION", "LOCKS"):
+        x.requires_grad_()
+        weight.requires_grad_()
+        result = module.RMSNorm.apply(x, weight, eps)
+        got["y"] = result.detach()
+        if replay.output != "y":
+            gradients = torch.autograd.grad(result, (x, weight), dy)
+            got["dx"], got["dw"] = gradients
+    elif base == "LAYER":
+        layer = module.RMSNorm(x.shape[-1], eps=eps)
+        layer.weight.data.copy_(weight)
+        got["y"] = layer(x).detach()
+    elif base == "CROSS_ENTROPY":
+        x.requires_grad_()
+        labels = torch.tensor(replay.inputs["onehot"]).argmax(1)
+        result = module.CrossEntropy.apply(x, labels)
+        dloss = torch.tensor(replay.inputs["dloss"])
+        (got["dx"],) = torch.autograd.grad(result, x, dloss)
+    elif base == "SOFTMAX":
+        got["y"] = module.softmax(x)
+    elif base == "HANDED":
+        got["y"] = torch.empty(x.shape)
+        module.rms_norm(x, weight, got["y"], eps)
+    else:
+        got["y"] = module.rms_norm(x, weight, eps)
+    return got
+
+
 @pytest.fixture
 def poisoned(monkeypatch):
     """torch.empty whose entries are nan, and a GPU that is there."""
@@ -115,9 +169,11 @@ def test_a_launcher_is_what_runs(kind, _, line, poisoned, tmp_path):
     if kind == "proved":
         assert re.search(words, str(verdict).split("\n")[0])
     runs = "autotune" not in text  # which measures times on a GPU
+    text = text.replace("x.is_cuda", "not x.is_cuda").replace('"cuda"', '"cpu"')
+    if kind == REFUTED:
+        returns_what_was_read(base, imported(text, tmp_path), verdict)
     if kind == NOT_READ or not runs or re.search(OUTSIDE, str(verdict)):
         return
-    text = text.replace("x.is_cuda", "not x.is_cuda").replace('"cuda"', '"cpu"')
     sizes = sizes_of(verdict, (3, 5))
     axes, heads = 3 if "(B, T, N)" in str(verdict) else 2, 1
     if "vectors (T, N)" in str(verdict):
