@@ -80,6 +80,7 @@ class NotPython(SyntaxError, ValueError):
 
 
 LONGEST = 1000  # the characters of a text
+DEEPEST = 200  # nodes of its syntax tree that stand in one another
 SHOWN = 60  # of them in a message
 
 
@@ -129,10 +130,22 @@ def tree_of(argument: str, text: str) -> ast.expr:
         message = f"{argument}: got a text of {len(text)} characters"
         raise ValueError(f"{message}, needs at most {LONGEST}")
     try:
-        return ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(text.strip(), mode="eval").body
+        if _depth(tree) > DEEPEST:  # whatever Python's own limit is
+            raise RecursionError
+        return tree
     except (MemoryError, RecursionError, SyntaxError, ValueError):
         message = f"{argument}: got {shortened(text)!r}, needs one expression"
     raise ValueError(message)
+
+
+def _depth(tree):
+    """How many nodes stand in one another."""
+    count, level = 0, [tree]
+    while level:
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        count += 1
+    return count
 
 
 @lru_cache(maxsize=64)
