@@ -114,6 +114,34 @@ def test_a_program_of_arrays_has_the_verdict_that_it_is_due(
             assert replay.is_as_read and not replay.is_misread
 
 
+def idioms():
+    """The columns of the test for each program of verify_idioms.txt."""
+    for kind, header, text in blocks("verify_idioms.txt"):
+        about, _, words = header.partition(" -- ")
+        library, norm_name, name = about.split()
+        case = KINDS.get(kind), words, library, norm_name, name, text
+        yield pytest.param(*case, id=f"{about} {text}"[:150].replace("\n", "|"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "library", "norm_name", "name", "text"), list(idioms())
+)
+def test_a_program_as_people_write_it_has_the_verdict_that_it_is_due(
+    kind, words, library, norm_name, name, text
+):
+    if library == "torch":
+        pytest.importorskip("torch")
+    asked = LINES[library] + text + "\n", NORMS[norm_name]
+    options = {"library": library, "name": name, "run": True}
+    if kind is None:
+        with pytest.raises(ValueError, match=re.escape(words)):
+            verify(*asked, **options)
+        return
+    verdict = verify(*asked, **options)
+    assert verdict.kind == kind, verdict
+    assert words in str(verdict)
+
+
 @pytest.mark.parametrize(
     ("verdict", "_", "line"), list(claims("verify_array_guards.txt"))
 )

@@ -597,7 +597,7 @@ def of_g(g, x, weight, rstd):
 @pytest.mark.parametrize(
     ("output", "said", "words"),
     [
-        ("dw", {}, "g: is not known by its name"),
+        ("db", {}, "g: is not known by its name"),
         ("dz", {"g": "dy"}, "outputs: got"),
         ("dw", {"g": "dy", "h": "x"}, "is no parameter"),
     ],

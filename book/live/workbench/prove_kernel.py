@@ -197,9 +197,9 @@ def _form(text, entry, fields):
                     lines = dict.fromkeys(names, "") | {GRID: request.grid or ""}
                     lines |= request.bound
         else:
-            names, _, is_class, *_ = parameters_of(text, entry.name)
-            lines = dict.fromkeys(names, "")
-            if not is_class:
+            found = parameters_of(text, entry.name)
+            lines = dict.fromkeys(found.names, "")
+            if not found.is_class:
                 lines[RETURNS] = ""
     except (NotRead, TypeError, ValueError):
         return []

@@ -443,7 +443,8 @@ class Array:
 class Split(Array):
     """A tensor of three axes whose rows are those of two: M is the product of the first axes.
 
-    For launchers that take (B, T, N). Its memory, strides and views are read, and no arithmetic.
+    For programs that take (B, T, N). What is done with each entry, or over a row, is done with the rows. It stops what
+    tells B from T: a sum over one of them, and their exchange.
 
     Args:  rows: the same memory as (M, N) or (M,)
     """
@@ -641,11 +642,37 @@ def elementwise(
         if not isinstance(value, Array | Scalar | int):
             raise NotRead(f"arithmetic of an array with {type(value).__name__}")
     arrays = [value for value in operands if isinstance(value, Array)]
+    if any(type(a) is Split for a in arrays):
+        operands = map(beside_rows, operands)
+        return Split(elementwise(f, *operands, kind=kind, is_chosen=is_chosen))
     library, dtype = _common(arrays)
     shape = broadcast(*[a.shape for a in arrays])
     value = array(shape, f(*map(plain, operands)), library, dtype, kind)
     _keep_roundings(value, arrays, is_chosen)
     return scalar(value)
+
+
+def beside_rows(value):
+    """An operand as it stands beside the rows of a tensor (B, T, N)."""
+    if type(value) is Split:
+        if value.rows.shape[:1] != (M,):
+            raise NotRead("a tensor (B, T, N) beside one that has other rows")
+        return value.rows
+    if isinstance(value, Array) and value.ndim == 3 and value.shape[:1] == (ONE,):
+        value = moved(value, [1, 2])
+    if isinstance(value, Array) and value.ndim == 2 and value.shape[:1] != (ONE,):
+        raise NotRead(f"a tensor (B, T, N) beside one of the shape {value.shape}")
+    return value
+
+
+def _over_rows(reduce, a, axes, *options):
+    """A reduction of a tensor (B, T, N), over the entries of a row or over all rows."""
+    keep = bool(options and options[0])
+    if sorted(axes) == [2] and a.rows.ndim == 2:
+        return Split(reduce(a.rows, [1], *options))
+    if sorted(axes) == [0, 1] and not keep:
+        return reduce(a.rows, [0], *options)
+    raise NotRead("a reduction of a tensor (B, T, N) over other axes than its rows'")
 
 
 def _keep_roundings(value, arrays, is_chosen):
@@ -777,7 +804,7 @@ def arithmetic(operation: str, a: Any, b: Any) -> Any:
         raise NotRead(f"{operation} of truth values, which count as integers")
     value = elementwise(ARITHMETIC[operation], a, b)
     if isinstance(a, Array) and isinstance(b, Array):
-        note_digits(operation, a.e, b.e, value.dtype)
+        note_digits(operation, by_rows(a).e, by_rows(b).e, value.dtype)
     return value
 
 
@@ -894,6 +921,11 @@ def axes_of(a: Array, axis: Any) -> list[int]:
 
 def moved(a: Array, order: Sequence[int | None], turns=None) -> Array:
     """A view whose axis k is order[k]; None makes a new axis of one entry."""
+    if type(a) is Split:
+        if list(order[:2]) != [0, 1] or turns:
+            raise NotRead("a tensor (B, T, N) whose first axes change their places")
+        rest = [axis if axis is None else axis - 1 for axis in order[2:]]
+        return Split(moved(a.rows, [0, *rest]))
     shape = [ONE if axis is None else a.shape[axis] for axis in order]
     kept = [axis for axis in order if axis is not None]
     state().is_turned |= kept != sorted(kept)
@@ -1036,6 +1068,8 @@ def note_sum(library: str, dtype: str) -> None:
 
 def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     """The sum over axes; keep leaves them with one entry."""
+    if type(a) is Split:
+        return _over_rows(total, a, axes, keep)
     note_sum(a.library, a.dtype)
     use_rounded(a)
     if a.memory.is_short:
@@ -1063,6 +1097,8 @@ def greatest(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
 
     For x - x.max(-1). It stops the largest of a vector, and of several axes.
     """
+    if type(a) is Split:
+        return _over_rows(greatest, a, axes, keep)
     entry = floats(a, "a maximum").e
     axes = [axis for axis in axes if a.shape[axis] != 1]
     letters = {a.letter(k): LETTERS.get(size) for k, size in enumerate(a.shape)}
@@ -1086,12 +1122,16 @@ def count_of(a: Array, axes: Sequence[int]) -> Expr:
 
 def average(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     """The mean over axes."""
+    if type(a) is Split:
+        return _over_rows(average, a, axes, keep)
     count = count_of(a, axes)
     return elementwise(lambda e: e / count, total(a, axes, keep))
 
 
 def variance(a: Array, axes: Sequence[int], keep: bool, less: Expr) -> Array:
     """The mean square deviation over axes, with `less` subtracted from the number of entries."""
+    if type(a) is Split:
+        return _over_rows(variance, a, axes, keep, less)
     count = count_of(a, axes) - less
     q = elementwise(lambda e, m: e - m, a, average(a, axes, keep=True))
     squares = total(elementwise(mul, q, q), axes, keep)
@@ -1107,8 +1147,27 @@ def matmul(a: Any, b: Any, /) -> Array:
     return einsum(forms[axes], (a, b))
 
 
+def _spelled(text, arrays):
+    """The text of an einsum with letters for the axes of "...", of which every operand has the same number."""
+    names = text.replace(" ", "").partition("->")[0].split(",")
+    counts = set()
+    for a, own in zip(arrays, names, strict=False):
+        if "..." in own:
+            counts.add(floats(a, "einsum").ndim - len(own) + 3)
+    is_clear = text.endswith("...") or "..." in text.partition("->")[2]
+    is_clear = is_clear and not set("YZ") & set(text)
+    if len(counts) != 1 or len(names) != len(arrays) or not is_clear:
+        raise NotRead("einsum with ... of other numbers of axes")
+    (count,) = counts
+    if not 0 <= count <= 2:
+        raise Misfit(f"einsum {text} of {count} axes for ...")
+    return text.replace("...", "YZ"[:count])
+
+
 def einsum(text: Any, arrays: Sequence[Any]) -> Array:
     """The sum over every letter that the result has not."""
+    if isinstance(text, str) and "..." in text:
+        text = _spelled(text, arrays)
     if not isinstance(text, str) or "." in text or "->" not in text or not arrays:
         raise NotRead("einsum in another form than letters, -> and arrays")
     operands, _, result = text.replace(" ", "").partition("->")

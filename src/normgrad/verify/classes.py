@@ -25,6 +25,7 @@ from .python_objects import (
     Instance,
     Layer,
     Method,
+    flat,
     lasting,
 )
 from .scopes import BACKWARD, SETUP, Scope, check_constant, local_names
@@ -63,6 +64,8 @@ OF_MODULE = set(
     "_slow_forward _state_dict_hooks _state_dict_pre_hooks _version "
     "_wrapped_call_impl".split()
 )
+# the methods with two underscores that a plain class may have
+PLAIN = ("__init__", "__call__", "__repr__")
 CALLED = ("save_for_backward", "mark_non_differentiable", "set_materialize_grads")
 METHODS_READ = ("forward", "backward", "setup_context")
 BUFFER = "register_buffer"
@@ -77,6 +80,8 @@ class Classes:
         self.reader = reader
         # of a layer, {the name of its parameter: its value}
         self.parameters: dict[str, Array] = {}
+        # the names among them that a layer has
+        self.trained: set[str] = set()
         # whether needs_input_grad was looked at
         self.asked = False
 
@@ -105,6 +110,9 @@ class Classes:
         try:
             _check_private(node)
             base = self._base_of(node, scope)
+            if base is None:
+                self._read_plain(node, scope)
+                return
             if base is LAYER or isinstance(base, Layer):
                 self._read_layer(node, base, scope)
                 return
@@ -114,16 +122,26 @@ class Classes:
             self._read_function_class(node, base, scope)
 
     def _base_of(self, node, scope):
-        """The autograd Function, torch's or the text's, that a class is made of."""
+        """The autograd Function, torch's or the text's, that a class is made of; None for none."""
         for decorator in node.decorator_list:
             words = f"the decorator {ast.unparse(decorator)}"
             raise NotRead(f"{words} of the class {node.name}")
+        is_object = [ast.unparse(base) for base in node.bases] == ["object"]
+        if not node.keywords and (
+            not node.bases or is_object and "object" not in scope.local
+        ):
+            return None
         bases = [self.reader.evaluate(base, scope) for base in node.bases]
         if len(bases) != 1 or node.keywords:
             raise NotRead(f"the class {node.name}, which has not one base alone")
         (base,) = bases
         is_torch_class = base is FUNCTION or base is LAYER
-        if not is_torch_class and not isinstance(base, FunctionClass | Layer):
+        is_plain = getattr(base, "plain", False)
+        if (
+            not is_torch_class
+            and not isinstance(base, FunctionClass | Layer)
+            or is_plain
+        ):
             words = f"whose base {ast.unparse(node.bases[0])} is not read"
             raise NotRead(f"the class {node.name}, {words}")
         return base
@@ -136,7 +154,7 @@ class Classes:
             if not isinstance(value, Function):
                 raise NotRead(f"the attribute {name} of a class")
             check_method(node.name, name)
-            if "staticmethod" not in map(ast.unparse, value.node.decorator_list):
+            if "staticmethod" not in map(ast.unparse, _decorators(value)):
                 raise NotRead(f"{node.name}.{name}, which is no static method")
             value.scope = scope
         scope.names[node.name] = FunctionClass(node.name, inherited | inner.names)
@@ -150,7 +168,7 @@ class Classes:
             if name != "forward" and is_apart(value) and not _is_of_module(name):
                 del names[name]
                 continue
-            if not isinstance(value, Function) or value.node.decorator_list:
+            if not isinstance(value, Function) or _decorators(value):
                 raise NotRead(f"{node.name}.{name}, which is no plain method")
             if _is_of_module(name) and name not in ("__init__", "__repr__"):
                 raise NotRead(f"{node.name}.{name}, which is torch's own or Python's")
@@ -160,29 +178,71 @@ class Classes:
         methods = inherited | names
         scope.names[node.name] = Layer(node.name, methods, _switches_of(methods))
 
+    def _read_plain(self, node, scope):
+        """A class of no base, whose methods may write its attributes.
+
+        For one that keeps in forward what its backward needs. It stops a method that Python calls by itself, and a
+        property, which another line reads as an attribute.
+        """
+        inner = Scope(scope, local_names(node.body), self.reader)
+        self.reader.execute(node.body, inner)
+        methods, static = {}, {}
+        for name, value in inner.names.items():
+            if not isinstance(value, Function):
+                raise NotRead(f"the attribute {name} of a class")
+            is_static = is_apart(value)
+            if _decorators(value) and not is_static:
+                raise NotRead(f"{node.name}.{name}, which is no plain method")
+            if name.startswith("__") and name not in PLAIN:
+                raise NotRead(f"{node.name}.{name}, which Python calls by itself")
+            (static if is_static else methods)[name] = value
+            value.scope = scope
+        scope.names[node.name] = Layer(
+            node.name, methods, set(), plain=True, static=static
+        )
+
     # layers
 
-    def layer(self, kind: Layer, values: dict[str, Any]) -> Any:
-        """What forward of a layer returns.
+    def backward(
+        self, owner: Instance, arguments: dict[str, Any]
+    ) -> tuple[Any, dict[str, Array]]:
+        """(what backward of a plain class returns, the attributes that it writes).
+
+        Args:  arguments: the gradients of what forward returned, by the parameters of backward
+        """
+        method, before = owner.layer.methods["backward"], dict(owner.attributes)
+        arguments = {method.parameters[0]: owner, **arguments}
+        returned = self.reader.call_by_names(method, arguments)
+        attributes = {
+            name: value
+            for name, value in owner.attributes.items()
+            if value is not before.get(name) and isinstance(value, Array)
+        }
+        return returned, attributes
+
+    def layer(self, kind: Layer, values: dict[str, Any]) -> tuple[Any, Instance]:
+        """(what forward of a layer returns, the layer).
 
         Args:  values: {parameter of __init__ or forward, or name of a parameter that is trained: its value}
         """
         instance, methods = Instance(kind), kind.methods
         made = methods.get("__init__")
         own = made.parameters[1:] if made else []
-        self.parameters = values
+        self.parameters, self.trained = values, set()
         if made:
             given = {name: values[name] for name in own if name in values}
             for name, value in given.items():
                 if isinstance(value, Array) and name in kind.switches:
                     given[name] = True
             self._initialize(made, {made.parameters[0]: instance, **given})
-            if not instance.ready:
+            if not (instance.ready or kind.plain):
                 raise Wrong(f"{kind.name}.__init__ does not call super().__init__()")
+            self._freeze(instance)
         instance.made = True
-        first, *names = methods["forward"].parameters
+        first, *names = kind.forward.parameters
         given = {name: values[name] for name in names if name in values}
-        return self.reader.call_by_names(methods["forward"], {first: instance, **given})
+        given[first] = instance
+        return self.reader.call_by_names(kind.forward, given), instance
 
     def _initialize(self, made, values):
         """Call __init__ of a layer, after which nobody changes what it has made.
@@ -198,9 +258,26 @@ class Classes:
         for memory in state().made:
             memory.fixed = LASTS
         self.reader.phase, state().made = phase, before
-        instance = values[made.parameters[0]]
+
+    def _freeze(self, instance):
+        """Ends what may be done with what an __init__ has made."""
         for name, value in instance.attributes.items():
             instance.attributes[name] = lasting(value)
+            if value is not None:
+                instance.initial.add(name)
+
+    def made_of(self, kind: Layer, args: list, options: dict[str, Any]) -> Instance:
+        """A layer that the __init__ of another one makes; its parameters have the names of their own."""
+        instance, method = Instance(kind), kind.methods.get("__init__")
+        if method is None or kind.plain:
+            raise NotRead(f"{kind.name}, made by an __init__")
+        if self.reader.call(method, [instance, *args], options) is not None:
+            raise Wrong("a TypeError: __init__ returns a value")
+        if not instance.ready:
+            raise Wrong(f"{kind.name}.__init__ does not call super().__init__()")
+        self._freeze(instance)
+        instance.made = True
+        return instance
 
     def set_up(self, node: ast.expr, scope: Scope) -> bool:
         """Whether a statement is a call by which torch.nn.Module makes a layer ready, or gives it a parameter."""
@@ -226,7 +303,7 @@ class Classes:
         given = [part.id for part in node.func.value.args]
         if given not in ([], [layer.layer.name, name]):
             raise NotRead(f"super({', '.join(given)})")
-        if layer.made or layer.ready:
+        if layer.made or layer.ready or layer.layer.plain:
             raise NotRead("super().__init__() of a layer that is ready")
         layer.ready = True
         return True
@@ -250,6 +327,8 @@ class Classes:
 
     def _part_of_layer(self, owner, name, value):
         """An attribute that __init__ sets; a parameter is the tensor that the caller says."""
+        if owner.layer.plain:
+            return self._part_of_plain(owner, name, value)
         if _is_of_module(name) or name in owner.layer.methods:
             raise NotRead(f"self.{name}, which is a method or torch's own")
         if isinstance(owner.attributes.get(name), Array | TrainedParameter):
@@ -267,12 +346,40 @@ class Classes:
             raise NotRead(
                 f"self.{name}: is made as {value.shape}, and is said to be {got}"
             )
+        if name in self.trained:
+            raise NotRead(f"self.{name}: {name} is the name of two parameters")
+        self.trained.add(name)
         value.tensor = tensor
+        return value
+
+    def _part_of_plain(self, owner, name, value):
+        """An attribute of a plain class; an array that __init__ makes is what the caller says, as training changes it.
+
+        For self.gamma = np.ones(size). It stops a class whose state one call leaves for the next, as running means,
+        and an accusation by gamma in a dict of its own, taken for 1.
+        """
+        if name in (*owner.layer.methods, *owner.layer.static) or name.startswith("__"):
+            raise NotRead(f"self.{name}, which is a method")
+        if not owner.made:
+            tensor = self.parameters.get(name)
+            if not any(isinstance(part, Array) for part in flat(value)):
+                return value
+            if not isinstance(tensor, Array):
+                words = "which __init__ makes, and training may change"
+                raise NotRead(f"the arrays of self.{name}, {words}")
+            is_like = getattr(value, "shape", None) == tensor.shape
+            if not is_like or name in owner.attributes:
+                raise NotRead(f"self.{name}, which is made as another array")
+            return tensor
+        if state().loops:
+            raise NotRead(f"self.{name}, written in a loop over rows")
+        if name in owner.initial:
+            raise NotRead(f"self.{name}, which __init__ sets and a method writes")
         return value
 
     def write(self, owner: Any, name: str, value: Any) -> None:
         """Give a layer that is made, or ctx, an attribute."""
-        if isinstance(owner, Instance) and not owner.made:
+        if isinstance(owner, Instance) and (owner.layer.plain or not owner.made):
             owner.attributes[name] = self._part_of_layer(owner, name, value)
             return
         if not isinstance(owner, Context) or state().loops:
@@ -291,13 +398,19 @@ class Classes:
                 return self._of_context(owner, name)
             case Instance(attributes=attributes, made=made) if name in attributes:
                 value = attributes[name]
+                if owner.layer.plain:
+                    _check_state(owner, name, value)
                 # what __init__ makes of a parameter stays what it was
                 is_tensor = made and isinstance(value, TrainedParameter)
                 return value.tensor if is_tensor else value
             case Instance(layer=layer) if name in layer.methods:
                 return Method(layer.methods[name], owner)
+            case Instance(layer=layer) if name in layer.static:
+                return layer.static[name]
             case Instance(layer=layer) if self._is_unset(name):
                 raise Wrong(f"an AttributeError: {layer.name} has no {name}")
+            case Layer(static=static) if name in static:
+                return static[name]
             case FunctionClass() if name == "apply":
                 return partial(self.apply, owner)
             case FunctionClass(methods=methods) if name in methods:
@@ -372,6 +485,18 @@ class Classes:
         return result
 
 
+def _check_state(owner, name, value):
+    """Refuses to read an attribute of a plain class whose value is another one in another call.
+
+    For self.x of a backward, which forward has written. It stops `if self.mean is None: self.mean = x.mean()`, which is
+    right once, and what __init__ makes of a parameter before it is trained.
+    """
+    if not owner.made and isinstance(value, Array):
+        raise NotRead(f"self.{name} in __init__, before it is trained")
+    if owner.made and value is None and owner.layer.is_written(name):
+        raise NotRead(f"self.{name}, which a call leaves for the next")
+
+
 def _check_private(node):
     """Refuses a class with a name that Python changes in its body.
 
@@ -413,10 +538,12 @@ def _is_of_module(name):
 
 def is_apart(value: Any) -> bool:
     """Whether a method of a layer is a static one, which forward does without, or is not read."""
-    decorators = value.node.decorator_list if isinstance(value, Function) else []
-    return [getattr(decorator, "id", "") for decorator in decorators] == [
-        "staticmethod"
-    ]
+    return [getattr(part, "id", "") for part in _decorators(value)] == ["staticmethod"]
+
+
+def _decorators(value):
+    """What stands above a method; a lambda has nothing above it."""
+    return getattr(getattr(value, "node", None), "decorator_list", [])
 
 
 def check_method(kind: str, name: str) -> None:

@@ -7,12 +7,13 @@ wrong. What a run refutes is never said to be proved. A run that agrees proves n
 from __future__ import annotations
 
 import inspect
+import linecache
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import compress, product
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,14 @@ from sympy import Expr, Symbol
 
 from ..dtypes import NAMES, unit_roundoff
 from ..symbolic.definitions import Defs
-from ..symbolic.symbols import M, i, j
+from ..symbolic.symbols import M, N, eps, i, j
 from ..tolerance import LARGEST, SAFETY
 from .arrays import State
 from .binding import AXIS_OF, FLOAT, LIMIT, PROGRAM, PROGRAM_COUNT, PROGRAMS, Filled, T
 from .functions import Input
-from .interpreter import flat
 from .memory import entry_of
 from .point import Point
+from .python_objects import EPSILONS_OF_MODELS, SIZES_OF_MODELS, Config, flat
 from .values import BEFORE
 from .verdict import Verdict
 
@@ -56,6 +57,9 @@ class Disagreement(Exception):
 def function_of(text: str, name: str) -> Callable:
     """A function or class of a module's text after it is run; without a name its last."""
     names: dict[str, Any] = {"__name__": "program"}
+    # torch.jit.script asks for a function's lines
+    lines = text.splitlines(keepends=True)
+    linecache.cache["program"] = len(text), None, lines, "program"
     exec(compile(text, "program", "exec", dont_inherit=True), names)
     functions = [
         value
@@ -210,6 +214,10 @@ def _argument(point, value):
     """What an argument of a function is at a point: an array of its own, a number, or the plain value."""
     if isinstance(value, Symbol):
         return point.shape((value,))[0]
+    if isinstance(value, Config):
+        numbers = dict.fromkeys(SIZES_OF_MODELS, point.sizes[N])
+        numbers |= dict.fromkeys(EPSILONS_OF_MODELS, float(point.tensor(eps)))
+        return SimpleNamespace(**numbers)
     if not isinstance(value, Input):
         return value
     entries = point.tensor(value.head)
@@ -307,8 +315,44 @@ def of_layer(kind: type, named: Mapping[str, Any], switches: Sequence[str]) -> A
     layer = kind(**given | dict.fromkeys(there, True))
     for name in {*set(named).difference(initial, forward), *there}:
         # the parameter itself is what it was, whatever names __init__ has given it
-        getattr(layer, name).data = named[name]
+        owners = [
+            part for part in layer.modules() if getattr(part, name, None) is not None
+        ]
+        getattr(owners[-1], name).data = named[name]
     return layer(**{name: named[name] for name in forward})
+
+
+def of_plain(
+    kind: type, values: Mapping[str, Any], outputs: Sequence[str] | None
+) -> list:
+    """What forward and backward of a class of no base return, and the attributes that follow in the outputs."""
+    forward = getattr(kind, "forward", None)
+    call = vars(kind).get("__call__", forward)
+    if not inspect.getfullargspec(call).varargs:
+        forward = call
+    methods = [kind.__init__, forward, getattr(kind, "backward", None)]
+    layer, results, names = kind.__new__(kind), [], set(values)
+    for method in filter(None, methods):
+        own = names.intersection(inspect.signature(method).parameters)
+        results.append(method(layer, **{name: values[name] for name in own}))
+        names -= own
+        if method is kind.__init__:
+            for name in names.intersection(vars(layer)):
+                setattr(layer, name, values[name])
+    results = [result for result in flat(results[1:]) if result is not None]
+    attributes = (outputs or ())[len(results) :]
+    return results + [getattr(layer, name) for name in attributes]
+
+
+def with_leading(a: Any) -> Any:
+    """A tensor (M, ...) as (B, T, ...), with two or one for B."""
+    count = 2 if a.shape[0] % 2 == 0 else 1
+    return a.reshape(count, -1, *a.shape[1:])
+
+
+def without_leading(a: Any) -> Any:
+    """A result (B, T, ...) as (M, ...); any other as it is."""
+    return a.reshape(-1, *a.shape[2:]) if a.ndim > 1 else a
 
 
 def _as_array(value):

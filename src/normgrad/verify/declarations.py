@@ -102,7 +102,7 @@ class Declarations:
 
         For `@torch.compile(mode="max-autotune")`. It stops a backend of the text's own, and another function given.
         """
-        path = self._path(getattr(decorator, "func", decorator), scope)
+        path = self.path_of(getattr(decorator, "func", decorator), scope)
         match decorator:
             case ast.Lambda(ast.arguments(args=[part]), ast.Name(name)):
                 return part.arg == name
@@ -141,7 +141,7 @@ class Declarations:
             return
         yield not node.keywords
         for base in node.bases:
-            yield self._path(base, scope) in BASES
+            yield self.path_of(base, scope) in BASES
         for line in node.body:
             match line:
                 case ast.FunctionDef(name=name):
@@ -158,7 +158,7 @@ class Declarations:
                     yield False
 
     @staticmethod
-    def _path(node, scope):
+    def path_of(node: ast.expr, scope: Any) -> str:
         """What a name with its attributes stands for, as "torch.nn.Module"; "" for what no library or Python has."""
         root, *attributes = ast.unparse(node).split(".")
         value, path = None, root if hasattr(builtins, root) else ""

@@ -79,6 +79,43 @@ CHOICES = {"reduce": REDUCTIONS, "placement": tuple(PLACEMENTS), "gate": tuple(G
 OPTIONAL = ("residual", "weight", "bias", "dresidual_out")
 
 
+# what programs call tensors of the field, too
+ALSO = {
+    "hidden_states": "x",
+    "input": "x",
+    "X": "x",
+    "W": "weight",
+    "dout": "dy",
+    "dY": "dy",
+    "w": "weight",
+    "gamma": "weight",
+    "b": "bias",
+    "beta": "bias",
+    "mu": "mean",
+    "epsilon": "eps",
+    "grad_output": "dy",
+    "grad_input": "dx",
+    "grad_weight": "dw",
+    "grad_bias": "db",
+    "grad_x": "dx",
+    "grad_gamma": "dw",
+    "grad_beta": "db",
+    "dX": "dx",
+    "dW": "dw",
+    "dweight": "dw",
+    "dbias": "db",
+    "dgamma": "dw",
+    "dbeta": "db",
+}
+GRADIENT = {
+    "x": "dx",
+    "residual": "dresidual",
+    "weight": "dw",
+    "bias": "db",
+    "gate": "dgate",
+}
+
+
 @dataclass(frozen=True)
 class Norm:
     """Definitions of one norm.

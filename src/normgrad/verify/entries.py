@@ -14,8 +14,8 @@ from .text import module_of
 
 AUTOGRAD, LAUNCHER = "autograd Function", "function that launches kernels"
 TRITON, NUMBA = "Triton kernel", "kernel in loops"
-MODULE, FUNCTION = "module", "function"
-KINDS = (AUTOGRAD, LAUNCHER, TRITON, NUMBA, MODULE, FUNCTION)
+MODULE, CLASS, FUNCTION = "module", "class", "function"
+KINDS = (AUTOGRAD, LAUNCHER, TRITON, NUMBA, MODULE, CLASS, FUNCTION)
 BASES = {"Function": AUTOGRAD, "Module": MODULE}
 # of functions that look at others, by their names and decorators
 LOOKS_ON = re.compile(r"^(test|bench|main)|benchmark|perf_report|pytest")
@@ -63,7 +63,7 @@ def entries_of(tree: ast.Module) -> tuple[Entry, ...]:
     kernels |= {name for name, package in packages.items() if package not in OTHERS}
     used = set()
     for name, node in nodes.items():
-        if kinds[name] in ("", FUNCTION) and _launches(node, kernels):
+        if kinds[name] in ("", CLASS, FUNCTION) and _launches(node, kernels):
             kinds[name] = LAUNCHER
         if kinds[name]:
             used |= names_in(node) - {name}
@@ -103,7 +103,9 @@ def _kind(node, kinds, packages):
             kind = kinds.get(base) or BASES.get(base.rpartition(".")[2])
             if kind in BASES.values():
                 return kind
-        return ""
+        names = {getattr(part, "name", "") for part in node.body}
+        is_plain = not node.bases and names & {"forward", "__call__"}
+        return CLASS if is_plain else ""
     for decorator in node.decorator_list:
         called = getattr(decorator, "func", decorator)
         word, root = last_name(called), root_of(called)

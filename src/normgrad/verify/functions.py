@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import FunctionType, ModuleType
 from typing import Any
@@ -33,12 +33,12 @@ from .arrays import (
 )
 from .binding import letter
 from .classes import gradients_of, results_of
-from .definitions import LETTERS, is_target
+from .definitions import ALSO, GRADIENT, LETTERS, is_target
 from .genuine import member
-from .interpreter import Raised, Reader, flat
+from .interpreter import Raised, Reader
 from .introspection import is_kernel
 from .nodes import nodes_of
-from .python_objects import Function, FunctionClass, Layer, Unread
+from .python_objects import Function, FunctionClass, Layer, Unread, flat
 from .scopes import BACKWARD
 from .sizes import Way
 from .source import is_jit
@@ -46,7 +46,12 @@ from .tables.libraries import FLOATS
 from .text import TextOfFile, module_of
 from .values import Unsupported, unfollowed
 
-METHODS_OF_LAYER = ("__init__", "forward")
+# what a forward returns y in, besides its cache
+BESIDE = "a tuple beside what a backward takes"
+# how many layers one makes in another
+DEEPEST = 3
+# the gradients that a class may keep as attributes
+RETURNED = set(GRADIENT.values())
 
 
 @dataclass
@@ -63,6 +68,7 @@ class Trace:
            marked: for every result of its forward whether it is marked as not differentiable
            asked: whether it looks at needs_input_grad; defaults: {parameter: its default}, of those not given
            differs: whether it is another formula for another dtype, so that it may be refuted and not proved
+           has_cache: whether it returns an array and a tuple, list or dict
     """
 
     outputs: list
@@ -77,6 +83,18 @@ class Trace:
     asked: bool
     defaults: dict[str, Any]
     differs: bool = False
+    has_cache: bool = False
+
+    def without_cache(self) -> Trace:
+        """Its first result alone, of a forward that returns what its backward takes besides.
+
+        For `return out, cache`. It stops a claim about what no definition has; a cache is looked at where it is used.
+        """
+        if not self.has_cache:
+            return self
+        names = self.names and self.names[:1]
+        outputs = self.outputs[:1]
+        return replace(self, outputs=outputs, names=names, container=BESIDE)
 
 
 @dataclass(frozen=True)
@@ -305,8 +323,12 @@ def _traced(program, inputs, cotangents, name, flags):
         return _of_class(reader, target, values, cotangents, flags)
     defaults = _defaults(target, values)
     if isinstance(target, Layer):
-        outputs = reader.classes.layer(target, values)
-        target = target.methods["forward"]
+        outputs, layer = reader.classes.layer(target, values)
+        if "backward" in target.methods and target.plain:
+            return _with_backward(reader, layer, outputs, values, defaults)
+        if outputs is None and target.plain:
+            raise NotRead(f"{target.name}, which returns nothing")
+        target = target.forward
     else:
         outputs = reader.call_by_names(target, values)
     written, container = _written(values), container_of(outputs)
@@ -318,8 +340,31 @@ def _traced(program, inputs, cotangents, name, flags):
         results = [as_result(values[key]) for key in names]
     else:
         names = names_returned(target, len(results))
+    has_cache = False
+    match outputs:
+        case (Array(), tuple() | dict() | list()):
+            has_cache = True
     return Trace(
-        results, names, container, {}, written,
+        results, names, container, {}, written, reader.used, state(), None, [], False,
+        defaults, has_cache=has_cache,
+    )  # fmt: skip
+
+
+def _with_backward(reader, layer, y, values, defaults):
+    """The trace of a plain class: what forward returns, backward, and the gradients that it keeps as attributes."""
+    backward = layer.layer.methods["backward"]
+    arguments = {name: values[name] for name in backward.parameters if name in values}
+    returned, attributes = reader.classes.backward(layer, arguments)
+    gradients = list(returned) if isinstance(returned, tuple) else [returned]
+    names = names_returned(backward, len(gradients)) or ["dx"]
+    if not isinstance(y, Array) or len(names) != len(gradients):
+        raise NotRead(f"{layer.layer.name}, whose results are not told by their names")
+    if returned is None:
+        names = gradients = []
+    attributes = {k: v for k, v in attributes.items() if ALSO.get(k, k) in RETURNED}
+    results = [as_result(value) for value in (y, *gradients, *attributes.values())]
+    return Trace(
+        results, ["y", *names, *attributes], "", {}, _written(values),
         reader.used, state(), None, [], False, defaults,
     )  # fmt: skip
 
@@ -411,8 +456,7 @@ def _defaults(target, values):
     """The defaults of parameters that are not given; of a layer, those of its __init__ and of its forward."""
     functions = [target]
     if isinstance(target, Layer):
-        methods = target.methods
-        functions = [methods[name] for name in METHODS_OF_LAYER if name in methods]
+        functions = _called(target).values()
     defaults = {}
     for function in functions:
         defaults |= function.defaults
@@ -452,23 +496,46 @@ def _has_kernels(text):
     return bool(jits) and "triton" in " ".join([*_imported(text), *jits])
 
 
-def parameters_of(
-    program: Any, name: str = ""
-) -> tuple[list[str], list[str], bool, list[str], dict[str, Any], list[str]]:
-    """A program's parameters, those without a default, whether it is an autograd Function, which are N, defaults.
+@dataclass
+class Parameters:
+    """What a program takes.
 
-    And of a layer, the arguments of __init__ that say whether the parameter of their name is there.
+    Args:  names: of its parameters; of a layer those of __init__, what it trains, and those of forward
+           needed: those without a default; defaults: {name: its default}
+           is_class: whether it is an autograd Function
+           columns: of a layer, the arguments of __init__ that are N, as its weight has N entries
+           switches: of a layer, the arguments of __init__ that say whether the parameter of their name is there
+           sizes, trained: of a layer, the arguments of its __init__, and what it trains
+           plain: whether it is a class of no base
     """
+
+    names: list[str]
+    needed: list[str]
+    defaults: dict[str, Any] = field(default_factory=dict)
+    is_class: bool = False
+    columns: list[str] = field(default_factory=list)
+    switches: set[str] = field(default_factory=set)
+    sizes: list[str] = field(default_factory=list)
+    trained: list[str] = field(default_factory=list)
+    plain: bool = False
+
+
+def parameters_of(program: Any, name: str = "") -> Parameters:
+    """What a program takes; name: of the function in a text."""
     way = Way(apart=False) if launches(program) else None
     with tracing(library_of(program), "float64", way):
-        target = target_of(Reader(), program, name)
+        try:
+            target = target_of(Reader(), program, name)
+        except (NotRead, TypeError, ValueError):
+            raise
+        except Exception as reason:
+            raise NotRead(unfollowed(reason)) from reason
+        if isinstance(target, Layer) and target.forward:
+            return _parameters_of_layer(target)
     is_class = isinstance(target, FunctionClass)
     function, first = target, 0
     if "forward" not in getattr(target, "methods", ("forward",)):
         raise NotRead(f"{target.name}, which has no forward")
-    if isinstance(target, Layer):
-        names, needed, columns = _parameters_of_layer(target)
-        return names, needed, False, columns, _defaults(target, ()), target.switches
     if is_class:
         function = target.methods["forward"]
         first = int("setup_context" not in target.methods)
@@ -479,46 +546,97 @@ def parameters_of(
     if not is_class:
         names += [argument.arg for argument in arguments.kwonlyargs]
     needed = [key for key in names if key not in function.defaults]
-    return names, needed, is_class, [], function.defaults, []
+    return Parameters(names, needed, function.defaults, is_class)
 
 
 def _parameters_of_layer(layer):
-    """(the parameters of a layer's __init__ and forward, and the names of those that it trains; the needed; the sizes).
+    """What a layer takes, and what it trains.
 
     The number of entries of a weight is N, because it is bound as (N,): it fits no other number.
     """
-    names, needed, columns = [], [], []
-    for method in METHODS_OF_LAYER:
-        if method not in layer.methods:
-            continue
-        function = layer.methods[method]
+    taken = Parameters([], [], _defaults(layer, ()), switches=layer.switches)
+    for method, function in _called(layer).items():
         if function.node.args.vararg or function.node.args.kwarg:
             raise NotRead(f"{layer.name}.{method} with * in its parameters")
         own = function.parameters[1:]
-        names += own
-        needed += [name for name in own if name not in function.defaults]
-        for node in nodes_of(function.node) if method == "__init__" else ():
-            match node:
-                case ast.Assign(
-                    [ast.Attribute(value=ast.Name(), attr=name)],
-                    ast.Call(called, entries)
-                    | ast.IfExp(body=ast.Call(called, entries)),
-                ) | ast.Call(
-                    ast.Attribute(attr="register_parameter"),
-                    [ast.Constant(name), ast.Call(called, entries)],
-                ) if ast.unparse(called).endswith("Parameter"):
-                    if _is_handed_over(name, entries, function):
-                        continue
-                    if name not in layer.switches:
-                        names.append(name)
-                        needed.append(name)
-                    match entries:
-                        case [ast.Call(args=[ast.Name(size)])] if size in own:
-                            columns.append(size)
-    repeated = {name for name in names if names.count(name) > 1}
+        taken.names += own
+        taken.needed += [name for name in own if name not in function.defaults]
+        if method != "__init__":
+            continue
+        taken.sizes += own
+        taken.plain = layer.plain
+        for name, size in _trained(layer):
+            if name not in layer.switches:
+                taken.names.append(name)
+                taken.needed.append(name)
+                taken.trained.append(name)
+            if size in own:
+                taken.columns.append(size)
+    repeated = {name for name in taken.names if taken.names.count(name) > 1}
     if repeated:
         raise NotRead(f"{layer.name}: {min(repeated)} is the name of two things")
-    return names, needed, columns
+    return taken
+
+
+def _called(layer):
+    """The methods of a layer that are called: the backward of a plain class, too."""
+    methods = {"__init__": layer.methods.get("__init__"), "forward": layer.forward}
+    if layer.plain:
+        methods["backward"] = layer.methods.get("backward")
+    return {name: method for name, method in methods.items() if method}
+
+
+def _trained(layer, depth=0) -> Iterator[tuple[str, str]]:
+    """(the name of a parameter that the __init__ of a layer makes, the name of its size where it has one).
+
+    Those of the layers that it makes, too; of a plain class np.ones(size) is a parameter.
+    """
+    function = layer.methods.get("__init__")
+    pattern = "Parameter$"
+    if layer.plain:
+        pattern = r"(np|numpy|torch)\.(ones|zeros)$"
+    for node in nodes_of(function.node) if function else ():
+        match node:
+            case ast.Assign(
+                [ast.Attribute(value=ast.Name(), attr=name)], call
+            ) | ast.Call(
+                ast.Attribute(attr="register_parameter"), [ast.Constant(name), call]
+            ):
+                call = getattr(call, "body", call)
+            case _:
+                continue
+        if not isinstance(call, ast.Call):
+            continue
+        called, entries = call.func, call.args
+        if not re.search(pattern, ast.unparse(called)):
+            if depth < DEEPEST:
+                yield from _trained_below(function, call, depth)
+            continue
+        if not layer.plain and _is_handed_over(name, entries, function):
+            continue
+        sizes = entries
+        if not layer.plain:
+            sizes = [size for entry in entries for size in getattr(entry, "args", ())]
+        if len(sizes) == 1:
+            sizes = getattr(sizes[0], "elts", sizes)
+        yield name, getattr(sizes[0], "id", "") if len(sizes) == 1 else ""
+
+
+def _trained_below(function, call, depth):
+    """As _trained, of a layer that a call in an __init__ makes."""
+    kind = None
+    with suppress(NotRead):
+        kind = function.scope.reader.evaluate(call.func, function.scope)
+    if not isinstance(kind, Layer) or "__init__" not in kind.methods:
+        return
+    own = kind.methods["__init__"].parameters[1:]
+    arguments = dict(zip(own, call.args, strict=False))
+    arguments |= {word.arg: word.value for word in call.keywords}
+    # what is given as False: elementwise_affine, and bias
+    values = {key: getattr(node, "value", True) for key, node in arguments.items()}
+    for name, size in _trained(kind, depth + 1):
+        if values.get(name, True) and values.get("elementwise_affine", True):
+            yield name, getattr(arguments.get(size), "id", "")
 
 
 def _is_handed_over(name, entries, function):

@@ -13,9 +13,11 @@ from .source import Source, root_of
 LEFT_AS_THEY_ARE = {
     "torch.compile",
     "torch.compiler.disable",
+    "torch.jit.script",
     "torch.cuda.amp.custom_fwd",
     "torch.cuda.amp.custom_bwd",
 }
+AUTOCAST = ("torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast")
 CUSTOM = ("torch.library.custom_op", "torch.library.triton_op")
 # the types that torch takes in the header of an operator
 OPERANDS = {

@@ -20,7 +20,7 @@ from typing import Any
 import sympy
 from sympy import Expr
 
-from ..symbolic.symbols import eps
+from ..symbolic.symbols import N, eps
 from .array_values import Values, check_key
 from .arrays import (
     ARITHMETIC,
@@ -30,7 +30,9 @@ from .arrays import (
     Misfit,
     NotRead,
     Scalar,
+    Split,
     array,
+    beside_rows,
     broadcast,
     chosen,
     copied,
@@ -51,29 +53,34 @@ from .arrays import (
 from .binding import letter
 from .classes import CALLED, Classes
 from .declarations import Declarations, check_names
-from .host import only_speed
+from .host import AUTOCAST, only_speed
 from .introspection import Introspection
 from .launch import Caller, Launched
 from .modules import Modules
 from .nodes import nodes_of
 from .over_rows import Listed, Rows, Turn
 from .python_objects import (
+    EPSILONS_OF_MODELS,
     ERRSTATE,
     INFERENCE,
     KNOWN,
     QUIET,
+    SIZES_OF_MODELS,
+    Config,
     Context,
     Function,
     FunctionClass,
     Instance,
     LastingDict,
     LastingList,
+    Layer,
     Live,
     Method,
     Module,
     Named,
+    flat,
 )
-from .scopes import FORWARD, MODULE, Scope, local_names
+from .scopes import FORWARD, MODULE, SETUP, Scope, local_names
 from .sizes import bits_of, doubled
 from .syntax import Returned, Walker, bound_arguments
 from .tables.numpy import of_dtype
@@ -245,6 +252,8 @@ class Reader(Walker):
     def read_With(self, node, scope):
         """A block without gradients."""
         for part in node.items:
+            if self._is_no_autocast(part.context_expr, scope):
+                continue
             quiet = part.optional_vars is None and self.is_quiet(
                 part.context_expr, scope
             )
@@ -255,6 +264,20 @@ class Reader(Walker):
                 raise NotRead("a with of another kind than torch.no_grad()")
             state().cut |= quiet
         self.execute(node.body, scope)
+
+    def _is_no_autocast(self, node, scope):
+        """Whether a `with` switches torch's automatic choice of dtypes off.
+
+        For `torch.autocast("cuda", enabled=False)`. It stops one that is on, in which a mean may be of another dtype.
+        """
+        if not isinstance(node, ast.Call):
+            return False
+        path = self.declarations.path_of(node.func, scope)
+        given = {word.arg: word.value for word in node.keywords}
+        parts = [*node.args, *given.values()]
+        calls = [n for part in parts for n in nodes_of(part) if isinstance(n, ast.Call)]
+        is_off = getattr(given.get("enabled"), "value", None) is False
+        return path in AUTOCAST and is_off and not calls
 
     def is_quiet(self, node: ast.expr, scope: Any) -> bool:
         """Whether a call makes a context in which numbers are the same, such as torch.no_grad() and np.errstate.
@@ -487,10 +510,14 @@ class Reader(Walker):
                 return self.modules.of_path(f"{path}.{name}")
             case DType(library="numpy") if name == "type":
                 return owner
-            case Context() | Instance() | FunctionClass():
+            case Context() | Instance() | FunctionClass() | Layer():
                 return self.classes.attribute(owner, name)
             case Live():
                 return self.introspection.attribute(owner, name)
+            case Config() if name in EPSILONS_OF_MODELS:
+                return Scalar(eps, "float")
+            case Config() if name in SIZES_OF_MODELS:
+                return Scalar(N, "int")
             case Named(name=path) if f"{path}.{name}".endswith(DEVICES) and state().way:
                 # of a package for other devices, too
                 state().words.append(f"{path} is torch.cuda")
@@ -572,6 +599,11 @@ class Reader(Walker):
                 return target(*args, **options)
             case Function():
                 return self._call_function(target, args, options)
+            case Layer() if self.phase == SETUP:
+                return self.classes.made_of(target, args, options)
+            case Instance(made=True) if target.layer.forward:
+                args = [target, *args]
+                return self._call_function(target.layer.forward, args, options)
             case Method(function=function, owner=owner):
                 return self._call_function(function, [owner, *args], options)
             case Launched():
@@ -700,17 +732,6 @@ def of_dict(values: dict, name: str, *args: Any) -> Any:
     return list(getattr(values, name)())
 
 
-def flat(outputs: Any) -> Iterator[Any]:
-    """The values that a program returns, one after the other."""
-    if isinstance(outputs, dict):
-        outputs = list(outputs.values())
-    if isinstance(outputs, tuple | list):
-        for value in outputs:
-            yield from flat(value)
-    else:
-        yield outputs
-
-
 def _as_written(value, view):
     """The shape of a value without the axes of one entry before those of the view that it is assigned to.
 
@@ -737,6 +758,9 @@ def _operand(target, value):
 
 def _in_place(target, operation, value):
     """What target op= value leaves: the target, or a running sum that has got a shape."""
+    if type(target) is Split:
+        _in_place(target.rows, operation, beside_rows(value))
+        return target
     cell = floats(target, "a change in place").memory.cell
     if cell:
         kind = "array" if isinstance(value, Array) else kind_of(value)

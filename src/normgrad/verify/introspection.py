@@ -15,7 +15,7 @@ from ..symbolic.symbols import M, N
 from .arrays import NotRead, Scalar, state
 from .genuine import OPERATORS, check_builtin, check_tensor, is_from, member
 from .launch import JitKernel
-from .python_objects import KNOWN, Function, Live, Method, Module
+from .python_objects import KNOWN, Config, Function, Live, Method, Module
 from .python_source import definition
 from .scopes import builtin
 from .source import plain, source_of
@@ -81,10 +81,14 @@ class Introspection:
         if isinstance(value, Live):
             self.module = value
             return value
+        if isinstance(value, Config):
+            return value
         if isinstance(value, Expr):
             return Scalar(value, "int" if value in (M, N) else "float")
         if type(value) is float and math.isfinite(value):
             return Scalar(Rational(repr(value)), "float")
+        if type(value) is dict and not value:
+            return {}
         if type(value) is tuple:
             return tuple(map(self.admit, value))
         if isinstance(value, ModuleType):

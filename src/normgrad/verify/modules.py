@@ -14,6 +14,7 @@ from .importing import LIBRARIES, binds_alone, check_bound, only_imports
 from .python_objects import KNOWN, Module, Named, Unread
 from .scopes import FORWARD, MODULE, Globals, local_names, note_imported
 from .source import Source, file_of, text_of
+from .tables.layers import LAYERS, TEXT
 from .tables.libraries import HOST, TABLES
 from .text import module_of
 
@@ -32,6 +33,7 @@ class Modules:
         # the file that is read, and the names of those of its package
         self.file: Path | None = None
         self.files: dict[Path, Globals | None] = {}
+        self.layers: Globals | None = None
 
     def read(self, text: str, file: Path | None = None) -> Globals:
         """The names that a module's text defines; file: that it is from, whose package is read as well."""
@@ -134,6 +136,16 @@ class Modules:
                 self.file, self.source, self.reader.phase = before
         return self.files[file]
 
+    def _of_torch(self):
+        """The names of the text of torch's own layers."""
+        if self.layers is None:
+            before = self.file, self.source, self.names, self.reader.phase
+            try:
+                self.layers = self.read(TEXT)
+            finally:
+                self.file, self.source, self.names, self.reader.phase = before
+        return self.layers
+
     def read_Try(self, node, scope):
         """Imports of a module, which are taken to succeed; of another `try` nothing is known."""
         is_module = self.reader.phase == MODULE and only_imports(node)
@@ -154,6 +166,8 @@ class Modules:
         """What a path such as "torch.nn.Module" leads to."""
         if state().way and path in HOST:
             return HOST[path]
+        if path in LAYERS and not self.reader.values.live:
+            return self._of_torch().names[LAYERS[path]]
         if path in KNOWN:
             if self.reader.values.live:
                 check_member(path)

@@ -40,7 +40,9 @@ from .binding import check_roles
 from .certain import refusal
 from .conditions import concluded, conditions_of
 from .definitions import (
+    ALSO,
     ENTRIES,
+    GRADIENT,
     LETTERS,
     LOSS,
     NUMBERS,
@@ -54,16 +56,20 @@ from .definitions import (
 from .difference import field_terms
 from .digits import ROUNDED, cancelling, vanishing
 from .functions import (
+    BESIDE,
     Input,
     Trace,
     entry,
+    flat,
     launches,
     library_of,
     parameters_of,
     trace,
 )
+from .guesses import UnknownName, guesses
 from .interpreter import Raised
 from .maxima import check_steady, of_maxima
+from .pairs import with_forward
 from .places import CEILING, FLOOR
 from .replay import Case
 from .sizes import Way, at_columns, next_power_of_2, of_sizes
@@ -87,37 +93,10 @@ from .verdict import (
 )
 from .widths import INTEGERS, below
 
-ALSO = {
-    "hidden_states": "x",
-    "input": "x",
-    "X": "x",
-    "W": "weight",
-    "dout": "dy",
-    "dY": "dy",
-    "w": "weight",
-    "gamma": "weight",
-    "b": "bias",
-    "beta": "bias",
-    "mu": "mean",
-    "epsilon": "eps",
-    "grad_output": "dy",
-    "grad_input": "dx",
-    "grad_weight": "dw",
-    "grad_bias": "db",
-    "dweight": "dw",
-    "dbias": "db",
-}
 # what a parameter without a default is, where no other one is it
 ALONE = {"scale": "weight", "shift": "bias"}
 # what a forward may call its only result, too
 RESULTS = ALSO | dict.fromkeys(("out", "output", "o", "result"), "y")
-GRADIENT = {
-    "x": "dx",
-    "residual": "dresidual",
-    "weight": "dw",
-    "bias": "db",
-    "gate": "dgate",
-}
 OF_GRADIENTS = {"dy", "dresidual_out", "wdy", "c1", "c2", *GRADIENT.values()}
 OPTIONAL = ("residual", "weight", "bias", "gate")
 COUNTS = {"M": M, "N": N}
@@ -129,6 +108,7 @@ DIFFERS = (
     "another formula for another dtype: a branch on a dtype may change digits only"
 )
 GIVEN = "given_"
+LEADING_ROWS = "for tensors (B, T, N) with the strides (T N, N, 1), M = B T"
 PACKED = "entries of a row, and vectors, lie side by side"
 TRUSTED = (
     "all imports succeed, those in a `try`, too; lines of the module that are not read raise no error, and neither "
@@ -178,16 +158,18 @@ def _bound(names, needed, inputs, shared, definitions=None):
 
     Args:  inputs: what the caller said of parameters; shared: {name: Input} of a forward's results
     """
-    bound = {}
+    bound, unknown = {}, []
     for name in names:
         told = inputs.get(name, name)
         role = ALONE.get(name)
         if role and name in needed and name not in inputs and role not in names:
             told = role
         value = told
-        if name in inputs and told in COUNTS:
+        if not isinstance(told, str):
+            pass
+        elif name in inputs and told in COUNTS:
             value = COUNTS[told]
-        elif isinstance(told, str):
+        else:
             value = shared.get(told) or shared.get(ALSO.get(told))
             value = value or input_of(name, told, definitions)
             if value is None and input_of(name, name):
@@ -202,11 +184,15 @@ def _bound(names, needed, inputs, shared, definitions=None):
                 "which cannot say what it is; needs another name in the program"
             )
         elif name in needed:
-            raise ValueError(
-                f"{name}: is not known by its name; say which tensor it is, as "
-                f'{name}="x", {name}="1/rstd[:, None]" or {name}="(M, N)", or that it '
-                f'is a size, as {name}="N"; tensors are {", ".join(TENSORS)}'
-            )
+            unknown.append(name)
+    if unknown:
+        name = unknown[0]
+        words = (
+            f"{name}: is not known by its name; say which tensor it is, as "
+            f'{name}="x", {name}="1/rstd[:, None]" or {name}="(M, N)", or that it '
+            f'is a size, as {name}="N"; tensors are {", ".join(TENSORS)}'
+        )
+        raise UnknownName(words, unknown)
     check_roles({name: _role(value) or None for name, value in bound.items()})
     return bound
 
@@ -258,6 +244,12 @@ def verify_function(
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
     """
     program, name = located(program, name)
+    if isinstance(program, str) and name:
+        program, name, results = with_forward(
+            program, name, lambda key: key in inputs or input_of(key, key) is not None
+        )
+        if results:
+            outputs = ["y", *outputs] if outputs else results
     _check_options(definitions, outputs, name, seconds)
     check_type("run", run, bool, NoneType)
     if name and not isinstance(program, str):
@@ -276,30 +268,49 @@ def verify_function(
                 others = library_of(forward)
         library = said or library_of(program, others)
         claim = _Claim(program, name, library, outputs, seconds, run)
-        for name in claim.switches:
-            if inputs.get(name) is True:
-                del inputs[name]
+        for switch in claim.switches:
+            if inputs.get(switch) is True:
+                del inputs[switch]
         inputs = claim.columns | inputs
         if definitions is None and not claim.is_class:
             raise ValueError(
                 "definitions: got None, needs a norm or a forward function"
             )
-        shared = {}
+        shared, asked = {}, definitions
         if not isinstance(definitions, Norm | None):
             definitions, shared = claim.of_forward(definitions, inputs, run, said)
         elif definitions is not None:
             claim.free = [
-                name
-                for name, told in inputs.items()
+                key
+                for key, told in inputs.items()
                 if isinstance(told, str) and told in SHAPES
             ]
         try:
             names = claim.names_given(inputs, definitions)
             bound = _bound(names, claim.needed, inputs, shared, definitions)
-        except ValueError:
-            if claim.refusal is None:
-                raise
-            return refused(claim.refusal)
+        except ValueError as reason:
+            if claim.refusal is not None:
+                return refused(claim.refusal)
+            options, tried = (outputs, said, name, seconds, run, None), []
+            for guess in claim.guesses(reason, inputs, asked):
+                tried.append(
+                    ", ".join(f"{key}={value!r}" for key, value in guess.items())
+                )
+                verdict = refused(NotRead(""))
+                with suppress(ValueError):
+                    verdict = verify_function(
+                        program, asked, *options, **inputs, **guess
+                    )
+                empty = [f"for {key}={{}}" for key, value in guess.items() if not value]
+                is_told = len(empty) == len(guess) and verdict.kind == REFUTED
+                if not any(value in TENSORS for value in guess.values() if value):
+                    is_told |= verdict.kind == NOT_READ and bool(verdict.why)
+                if verdict.is_proof or is_told:
+                    return _claiming(verdict, *empty, *granted)
+            if tried:
+                words = f"{reason}; it is not proved with {tried[0]}"
+                raise UnknownName(words, reason.names) from None
+            raise
         names, places = claim.names, "the program"
         if claim.forward:
             names, places = [*names, *claim.forward.names], f"{places} or its forward"
@@ -412,12 +423,12 @@ class _Claim:
         is_function = isinstance(self.program, FunctionType)
         if self.library == "torch" and is_function and "torch" not in sys.modules:
             raise ValueError("library: got 'torch', needs torch to be imported")
-        parameters = parameters_of(self.program, self.name)
-        self.names, self.needed, self.is_class, columns, *others = parameters
-        self.defaults, self.switches = others
+        self.parameters = parameters_of(self.program, self.name)
+        for name in ("names", "needed", "is_class", "defaults", "switches"):
+            setattr(self, name, getattr(self.parameters, name))
         # {result: its shape in a forward, where the program is compared with one}
         self.shapes = {}
-        self.columns = dict.fromkeys(columns, "N")
+        self.columns = dict.fromkeys(self.parameters.columns, "N")
         if self.is_class and self.library != "torch":
             raise ValueError(
                 f"library: got {self.library!r}, needs 'torch' for a Function"
@@ -508,11 +519,33 @@ class _Claim:
             or ALSO.get(name, name) not in lacking
         ]
 
+    def guesses(self, reason, inputs, definitions):
+        """What the parameters of unknown names may be, of a norm's definitions, or of a forward in its order."""
+        if not isinstance(reason, UnknownName):
+            return
+        unknown = reason.names
+        if isinstance(definitions, Norm):
+            names = [name for name in self.names if name not in unknown]
+            taken = {str(inputs.get(name, name)) for name in names}
+            taken |= {ALSO.get(name) for name in taken}
+            yield from guesses(self.parameters, unknown, taken, definitions)
+        elif self.forward and len(self.needed) == len(self.forward.needed):
+            pairs = zip(self.needed, self.forward.needed, strict=True)
+            yield {name: role for name, role in pairs if name in unknown}
+
     def verdict(self, definitions, bound):
         """The verdict for arguments; of a launcher over all ways through its branches on sizes."""
         if self.launches:
             return self._over_strides(definitions, bound)
-        return self._on_way(definitions, bound)
+        verdict = self._on_way(definitions, bound)
+        if self.misfits and isinstance(self.program, str) and self.library == "torch":
+            # for B, T, N = x.shape
+            self.misfits, way = False, Way(apart=False, leading=True)
+            split = self._over_ways(definitions, bound, way)
+            self.way = None
+            if split.is_proof or not self.misfits:
+                return _claiming(split, LEADING_ROWS)
+        return verdict
 
     def _over_strides(self, definitions, bound):
         """The verdict for rows of any stride, else for contiguous tensors, else for such ones of three axes."""
@@ -525,8 +558,7 @@ class _Claim:
             return replace(
                 _claiming(dense, "for tensors with the strides (N, 1)"), why=why
             )
-        result, words = dense, "for tensors (B, T, N) with the strides (T N, N, 1)"
-        words += ", M = B T"
+        result, words = dense, LEADING_ROWS
         for heads in (False, True) if self.misfits else ():
             self.misfits = False
             way = Way(apart=False, leading=True, heads=heads)
@@ -582,6 +614,8 @@ class _Claim:
                 verdict, definitions = self._of_class(definitions, bound)
             else:
                 traced = _without_none(self.trace(bound), definitions)
+                if self.outputs is None:
+                    traced = traced.without_cache()
                 names = self._outputs(traced, definitions, bound)
                 claims = self._named(names, traced.outputs, definitions)
                 verdict = self._verdict(traced, definitions, claims, bound)
@@ -641,7 +675,7 @@ class _Claim:
 
     def _runs(self):
         """The run of the program, as it was traced."""
-        from .confront import function_of, in_order, of_function, of_layer
+        from . import confront
 
         bound, names, traced, cotangents = self.ran
         tensors = {key: value for key, value in bound.items() if _is_tensor(value)}
@@ -649,18 +683,32 @@ class _Claim:
         if cotangents:
             gradients = {k: gradient_of(_role(v), names) for k, v in tensors.items()}
 
+        leading = self.way and self.way.leading
+        of_rows = {k for k, v in tensors.items() if v.shape[:1] == (M,)}
+
         def call(arguments):
+            if not leading:
+                return called(arguments)
+            split = {k: confront.with_leading(arguments[k]) for k in of_rows}
+            return [
+                confront.without_leading(a) for a in flat(called(arguments | split))
+            ]
+
+        def called(arguments):
             target = self.program
             if isinstance(target, str):
-                target = function_of(target, self.name)
+                target = confront.function_of(target, self.name)
             if self.is_class:
-                return target.apply(*in_order(target.forward, arguments))
+                return target.apply(*confront.in_order(target.forward, arguments))
+            if self.parameters.plain:
+                return confront.of_plain(target, arguments, traced.names)
             if isinstance(target, type):
-                return of_layer(target, arguments, self.switches)
-            return target(**arguments)
+                return confront.of_layer(target, arguments, self.switches)
+            result = target(**arguments)
+            return result[0] if traced.container == BESIDE else result
 
         heads = [getattr(cotangent, "head", None) for cotangent in cotangents]
-        return of_function(call, self.library, bound, names, gradients, heads)
+        return confront.of_function(call, self.library, bound, names, gradients, heads)
 
     def trace(self, bound: dict, cotangents: Sequence = (), flags=None) -> Trace:
         """The program's outputs for arguments."""

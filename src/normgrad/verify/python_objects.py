@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from .arrays import Array, NotRead, floats
+from .nodes import nodes_of
 from .syntax import positional
 from .tables.libraries import HOST, MEMBERS
 from .tables.torch import GUARDS
@@ -41,6 +42,17 @@ KNOWN: dict[str, Any] = {
     **{path: HOST[path] for path in HOST if path.startswith("torch.nn.")},
     "torch.Tensor": TENSOR,
 }
+
+
+# what a model's settings call the number of columns, and eps
+SIZES_OF_MODELS = ("hidden_size", "hidden_dim", "d_model", "n_embd", "embed_dim", "dim")
+EPSILONS_OF_MODELS = (
+    "eps",
+    "rms_norm_eps",
+    "layer_norm_eps",
+    "norm_eps",
+    "norm_epsilon",
+)
 
 
 @dataclass(eq=False)
@@ -120,16 +132,41 @@ class FunctionClass:
     methods: dict[str, Function]
 
 
+HANDED_ON = ("return self.forward(*args, **kwargs)", "return self.forward(*args)")
+
+
 @dataclass(eq=False)
 class Layer:
-    """A subclass of torch.nn.Module: its name and its methods.
+    """A subclass of torch.nn.Module, or a class of no base: its name and its methods.
 
     Args:  switches: arguments of __init__ that only say whether the parameter of their name is there
+           plain: whether it has no base, so that it may keep what backward needs as attributes
+           static: its static methods
     """
 
     name: str
     methods: dict[str, Function]
     switches: set[str]
+    plain: bool = False
+    static: dict[str, Function] = field(default_factory=dict)
+
+    @property
+    def forward(self) -> Function | None:
+        """What is called of it: `__call__` of a plain class, unless that hands all on to forward."""
+        call = self.methods.get("__call__") if self.plain else None
+        if call and not call.node.args.vararg:
+            return call
+        body = ast.unparse(call.node.body[-1]) if call else HANDED_ON[0]
+        return self.methods.get("forward") if body in HANDED_ON else call
+
+    def is_written(self, name: str) -> bool:
+        """Whether a method besides __init__ writes an attribute."""
+        for method, function in self.methods.items():
+            for node in nodes_of(function.node) if method != "__init__" else ():
+                is_store = isinstance(getattr(node, "ctx", None), ast.Store)
+                if is_store and getattr(node, "attr", "") == name:
+                    return True
+        return False
 
 
 class LastingList(list):
@@ -152,6 +189,14 @@ def lasting(value: Any) -> Any:
     if isinstance(owner, list | dict):
         raise NotRead("a method of a list or dict that __init__ made")
     return value
+
+
+@dataclass(frozen=True)
+class Config:
+    """An object of a model's settings, of which the sizes are N and an epsilon is eps."""
+
+    def __repr__(self):
+        return "sizes of N, and an eps"
 
 
 @dataclass(eq=False)
@@ -181,9 +226,22 @@ class Instance:
     """A layer that is made.
 
     Args:  ready: whether the __init__ of torch.nn.Module was called; made: whether its own has ended
+           initial: the attributes that its __init__ gives another value than None
     """
 
     layer: Layer
     attributes: dict[str, Any] = field(default_factory=dict)
+    initial: set[str] = field(default_factory=set)
     ready: bool = False
     made: bool = False
+
+
+def flat(outputs: Any) -> Iterator[Any]:
+    """The values that a program returns, one after the other."""
+    if isinstance(outputs, dict):
+        outputs = list(outputs.values())
+    if isinstance(outputs, tuple | list):
+        for value in outputs:
+            yield from flat(value)
+    else:
+        yield outputs

@@ -221,7 +221,7 @@ class Source:
         if len(definitions) > 1 or name in self.imports:
             raise NotRead(f"{name} is defined more than once")
         for value in self.constants.get(name, []):
-            arguments = getattr(value, "args", [])
+            arguments = value.args if isinstance(value, ast.Call) else []
             if list(map(ast.unparse, arguments)) != [name]:
                 raise NotRead(f"{name} is assigned again")
         for wrapper in self.wrappers(name):

@@ -137,11 +137,11 @@ def _read(program, roles, library):
     if isinstance(program, str):
         text = as_functions(program)
         forward, backward = (text, "forward"), (text, "backward")
-        inputs = parameters_of(*forward)[0]
+        inputs = parameters_of(*forward).names
     else:
         forward, backward = program.forward, (program.backward, "")
-        inputs = parameters_of(forward)[0]
-    names = inputs + parameters_of(*backward)[0][1:]
+        inputs = parameters_of(forward).names
+    names = inputs + parameters_of(*backward).names[1:]
     verdict = verify_function(
         backward[0],
         forward,

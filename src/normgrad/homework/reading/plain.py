@@ -32,7 +32,7 @@ def results(program, name: str, inputs: dict) -> tuple[list[Expr], list[str]]:
     Args:    program: a text or the function; inputs: {argument of the task: its shape or what it is}, in their order
     Raises:  NotRead, with the line that is not followed
     """
-    names = parameters_of(program, name if isinstance(program, str) else "")[0]
+    names = parameters_of(program, name if isinstance(program, str) else "").names
     roles = zip(names, inputs.items(), strict=False)
     bound = {own: input_of(argument, role) for own, (argument, role) in roles}
     traced = trace(program, bound, (), "numpy", name)

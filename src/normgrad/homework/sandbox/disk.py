@@ -24,11 +24,11 @@ OFFERED = (
     "normgrad.verify",
     *(f"normgrad.verify.{name}" for name in (
         "api array_values arrays binding branches certain classes conditions confront declarations decorators "
-        "definitions difference digits effects entries front functions genuine header host importing instead "
+        "definitions difference digits effects entries front functions genuine guesses header host importing instead "
         "interpreter introspection kernel language launch locks loops maxima memory modules names nodes operands "
-        "over_rows places point programs python_objects python_source ranges replay scopes sizes source sums syntax "
-        "tables tables.dtypes tables.elementary tables.libraries tables.numpy tables.python tables.signatures "
-        "tables.torch tables.triton text tiles values verdict welford widths".split()
+        "over_rows pairs places point programs python_objects python_source ranges replay scopes sizes source sums "
+        "syntax tables tables.dtypes tables.elementary tables.layers tables.libraries tables.numpy tables.python "
+        "tables.signatures tables.torch tables.triton text tiles values verdict welford widths".split()
     )),
     "normgrad.prove",
     *(f"normgrad.prove.{name}" for name in (

@@ -21,7 +21,6 @@ from ..arrays import (
     average,
     axes_of,
     axis_of,
-    by_rows,
     check_defined,
     check_no_targets,
     chosen,
@@ -49,7 +48,6 @@ from ..arrays import (
     total,
     variance,
 )
-from ..binding import LEADING
 from ..over_rows import Listed
 from .elementary import LOGARITHMS, functions
 from .signatures import Known, each, table, wrong
@@ -174,16 +172,10 @@ def clipped(a, least, largest):
 
 
 def folded(f, a, axis=None, keepdims=False, dtype=None):
-    """A sum or a mean.
-
-    Of a tensor (B, T, N) it is read over both of its first axes, which is over the rows, and over no other ones.
-    """
+    """A sum or a mean."""
     if dtype is not None:
         a = cast(a, dtype)
-    axes = axes_of(a, axis)
-    if a.shape[:2] == LEADING and sorted(axes) == [0, 1] and not keepdims:
-        a, axes = by_rows(a), [0]
-    return f(a, axes, keepdims)
+    return f(a, axes_of(a, axis), keepdims)
 
 
 def numpy_folded(f, a, axis, dtype, keepdims):
