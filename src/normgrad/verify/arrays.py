@@ -440,6 +440,10 @@ class Array:
                 raise NotRead("what other programs may read is written")
 
 
+# what a claim says of a program that takes (B, T, N) and returns (M, N)
+TWO_AXES = "results of two axes"
+
+
 class Split(Array):
     """A tensor of three axes whose rows are those of two: M is the product of the first axes.
 
@@ -488,7 +492,12 @@ def by_rows(a: Any) -> Any:
 
 
 def as_result(a: Any) -> Any:
-    """A result as one of two axes, unless its entries are on one axis, which is no shape of y."""
+    """A result as one of two axes, unless its entries are on one axis, which is no shape of y.
+
+    For y of (B, T, N). It stops a claim that leaves out that y of such an x has two axes.
+    """
+    if state().way and state().way.leading and type(a) is Array and a.shape[:1] == (M,):
+        state().narrowed[TWO_AXES] = None
     return a if isinstance(a, Flat) else by_rows(a)
 
 

@@ -161,12 +161,18 @@ class Classes:
 
     def _read_layer(self, node, base, scope):
         inherited = {} if base is LAYER else base.methods
+        static = {} if base is LAYER else dict(base.static)
         inner = Scope(scope, local_names(node.body), self.reader)
         self.reader.execute(node.body, inner)
         names = inner.names
         for name, value in list(names.items()):
+            if name in static or is_apart(value) and name in inherited:
+                raise NotRead(
+                    f"{node.name}.{name}, which is static in one of two classes"
+                )
             if name != "forward" and is_apart(value) and not _is_of_module(name):
-                del names[name]
+                value.scope = scope
+                static[name] = names.pop(name)
                 continue
             if not isinstance(value, Function) or _decorators(value):
                 raise NotRead(f"{node.name}.{name}, which is no plain method")
@@ -176,7 +182,8 @@ class Classes:
         if inherited and "__init__" in names:
             raise NotRead(f"{node.name}.__init__, beside that of its base")
         methods = inherited | names
-        scope.names[node.name] = Layer(node.name, methods, _switches_of(methods))
+        switches = _switches_of(methods)
+        scope.names[node.name] = Layer(node.name, methods, switches, static=static)
 
     def _read_plain(self, node, scope):
         """A class of no base, whose methods may write its attributes.
@@ -329,8 +336,10 @@ class Classes:
         """An attribute that __init__ sets; a parameter is the tensor that the caller says."""
         if owner.layer.plain:
             return self._part_of_plain(owner, name, value)
-        if _is_of_module(name) or name in owner.layer.methods:
+        if _is_of_module(name) or name in (*owner.layer.methods, *owner.layer.static):
             raise NotRead(f"self.{name}, which is a method or torch's own")
+        if isinstance(value, Instance) and not owner.ready:
+            raise Wrong(f"self.{name} is a layer before super().__init__()")
         if isinstance(owner.attributes.get(name), Array | TrainedParameter):
             raise NotRead(f"self.{name}, a parameter that is set twice")
         # of a parameter that has its tensor, it is another name

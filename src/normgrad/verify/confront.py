@@ -350,9 +350,10 @@ def with_leading(a: Any) -> Any:
     return a.reshape(count, -1, *a.shape[1:])
 
 
-def without_leading(a: Any) -> Any:
-    """A result (B, T, ...) as (M, ...); any other as it is."""
-    return a.reshape(-1, *a.shape[2:]) if a.ndim > 1 else a
+def without_leading(a: Any, is_flat: bool) -> Any:
+    """A result (B, T, ...) as (M, ...); any other as it is; is_flat: whether what has two axes is (M, N)."""
+    is_split = a.ndim > 1 and not (is_flat and a.ndim == 2)
+    return a.reshape(-1, *a.shape[2:]) if is_split else a
 
 
 def _as_array(value):

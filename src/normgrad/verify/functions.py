@@ -27,6 +27,7 @@ from .arrays import (
     State,
     array,
     as_result,
+    by_rows,
     like,
     state,
     tracing,
@@ -396,8 +397,12 @@ def _of_class(reader, target, values, cotangents, flags):
     if cotangents:
         given = []
         for value, cotangent in zip(outputs, cotangents, strict=True):
-            zeros = like(value, value.shape, S.Zero)
-            given.append(zeros if cotangent is None else cotangent.value())
+            gradient = like(value, value.shape, S.Zero)
+            if cotangent is not None:
+                # torch hands over a gradient of as many axes as the result has
+                gradient = by_rows(cotangent.value())
+                gradient = Split(gradient) if isinstance(value, Split) else gradient
+            given.append(gradient)
         written |= {f"the gradient {k}": a for k, a in zip(passed, given, strict=True)}
         returned = reader.call(backward, [context, *given])
         needed = len(set(names) - forward.defaults.keys())

@@ -35,7 +35,17 @@ from ..symbolic.patience import OutOfPatience, clock, limited
 from ..symbolic.proof import lettered
 from ..symbolic.symbols import M, N, eps, i, j
 from ..symbolic.witness import counterexample
-from .arrays import ONE, UNNAMED, Array, NotRead, State, Wrong, is_number, plain
+from .arrays import (
+    ONE,
+    TWO_AXES,
+    UNNAMED,
+    Array,
+    NotRead,
+    State,
+    Wrong,
+    is_number,
+    plain,
+)
 from .binding import check_roles
 from .certain import refusal
 from .conditions import concluded, conditions_of
@@ -543,7 +553,7 @@ class _Claim:
             self.misfits, way = False, Way(apart=False, leading=True)
             split = self._over_ways(definitions, bound, way)
             self.way = None
-            if split.is_proof or not self.misfits:
+            if split.is_proof or split.accuses or "for 3 names" in verdict.why:
                 return _claiming(split, LEADING_ROWS)
         return verdict
 
@@ -684,15 +694,15 @@ class _Claim:
             gradients = {k: gradient_of(_role(v), names) for k, v in tensors.items()}
 
         leading = self.way and self.way.leading
+        is_flat = TWO_AXES in traced.noted.narrowed
         of_rows = {k for k, v in tensors.items() if v.shape[:1] == (M,)}
 
         def call(arguments):
             if not leading:
                 return called(arguments)
             split = {k: confront.with_leading(arguments[k]) for k in of_rows}
-            return [
-                confront.without_leading(a) for a in flat(called(arguments | split))
-            ]
+            results = flat(called(arguments | split))
+            return [confront.without_leading(a, is_flat) for a in results]
 
         def called(arguments):
             target = self.program

@@ -22,9 +22,10 @@ class LayerNorm(nn.Module):
         self.elementwise_affine = elementwise_affine
         self.weight, self.bias = None, None
         if elementwise_affine:
-            self.weight = nn.Parameter(ones(normalized_shape))
+            options = {"device": device, "dtype": dtype}
+            self.weight = nn.Parameter(ones(normalized_shape, **options))
             if bias:
-                self.bias = nn.Parameter(zeros(normalized_shape))
+                self.bias = nn.Parameter(zeros(normalized_shape, **options))
 
     def forward(self, input):
         return nn.functional.layer_norm(
@@ -47,11 +48,12 @@ class RMSNorm(nn.Module):
         self.elementwise_affine = elementwise_affine
         self.weight = None
         if elementwise_affine:
-            self.weight = nn.Parameter(ones(normalized_shape))
+            options = {"device": device, "dtype": dtype}
+            self.weight = nn.Parameter(ones(normalized_shape, **options))
 
-    def forward(self, input):
+    def forward(self, x):
         return nn.functional.rms_norm(
-            input, self.normalized_shape, self.weight, self.eps
+            x, self.normalized_shape, self.weight, self.eps
         )
 """
 # {path: the name of a class of the text}
