@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from itertools import zip_longest
 from operator import add, mul, sub
 from typing import Any
@@ -674,14 +675,24 @@ def beside_rows(value):
     return value
 
 
-def _over_rows(reduce, a, axes, *options):
-    """A reduction of a tensor (B, T, N), over the entries of a row or over all rows."""
-    keep = bool(options and options[0])
-    if sorted(axes) == [2] and a.rows.ndim == 2:
-        return Split(reduce(a.rows, [1], *options))
-    if sorted(axes) == [0, 1] and not keep:
-        return reduce(a.rows, [0], *options)
-    raise NotRead("a reduction of a tensor (B, T, N) over other axes than its rows'")
+def _by_rows(reduce):
+    """A reduction that is also one of a tensor (B, T, N), over the entries of a row or over all rows.
+
+    For x.sum(-1) and dy.sum((0, 1)) of such tensors. It stops a sum over one of B and T.
+    """
+
+    @wraps(reduce)
+    def reduced(a, axes, keep=False, *options):
+        if type(a) is not Split:
+            return reduce(a, axes, keep, *options)
+        if sorted(axes) == [2] and a.rows.ndim == 2:
+            return Split(reduce(a.rows, [1], keep, *options))
+        if sorted(axes) == [0, 1] and not keep:
+            return reduce(a.rows, [0], keep, *options)
+        words = "over other axes than its rows'"
+        raise NotRead(f"a reduction of a tensor (B, T, N) {words}")
+
+    return reduced
 
 
 def _keep_roundings(value, arrays, is_chosen):
@@ -1075,10 +1086,9 @@ def note_sum(library: str, dtype: str) -> None:
         state().narrow.append((f"sums {verb} {dtype}", state().line))
 
 
+@_by_rows
 def total(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     """The sum over axes; keep leaves them with one entry."""
-    if type(a) is Split:
-        return _over_rows(total, a, axes, keep)
     note_sum(a.library, a.dtype)
     use_rounded(a)
     if a.memory.is_short:
@@ -1101,13 +1111,12 @@ def _reduced(a, e, axes, keep, *rounded):
     return scalar(copied(moved(kept, order)))
 
 
+@_by_rows
 def greatest(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     """The largest over an axis, which may be any number in a proof.
 
     For x - x.max(-1). It stops the largest of a vector, and of several axes.
     """
-    if type(a) is Split:
-        return _over_rows(greatest, a, axes, keep)
     entry = floats(a, "a maximum").e
     axes = [axis for axis in axes if a.shape[axis] != 1]
     letters = {a.letter(k): LETTERS.get(size) for k, size in enumerate(a.shape)}
@@ -1129,18 +1138,16 @@ def count_of(a: Array, axes: Sequence[int]) -> Expr:
     return sympy.prod([a.shape[axis] for axis in axes])
 
 
+@_by_rows
 def average(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
     """The mean over axes."""
-    if type(a) is Split:
-        return _over_rows(average, a, axes, keep)
     count = count_of(a, axes)
     return elementwise(lambda e: e / count, total(a, axes, keep))
 
 
+@_by_rows
 def variance(a: Array, axes: Sequence[int], keep: bool, less: Expr) -> Array:
     """The mean square deviation over axes, with `less` subtracted from the number of entries."""
-    if type(a) is Split:
-        return _over_rows(variance, a, axes, keep, less)
     count = count_of(a, axes) - less
     q = elementwise(lambda e, m: e - m, a, average(a, axes, keep=True))
     squares = total(elementwise(mul, q, q), axes, keep)
@@ -1163,8 +1170,7 @@ def _spelled(text, arrays):
     for a, own in zip(arrays, names, strict=False):
         if "..." in own:
             counts.add(floats(a, "einsum").ndim - len(own) + 3)
-    is_clear = text.endswith("...") or "..." in text.partition("->")[2]
-    is_clear = is_clear and not set("YZ") & set(text)
+    is_clear = "..." in text.partition("->")[2] and not set("YZ") & set(text)
     if len(counts) != 1 or len(names) != len(arrays) or not is_clear:
         raise NotRead("einsum with ... of other numbers of axes")
     (count,) = counts

@@ -126,23 +126,18 @@ class Classes:
         for decorator in node.decorator_list:
             words = f"the decorator {ast.unparse(decorator)}"
             raise NotRead(f"{words} of the class {node.name}")
-        is_object = [ast.unparse(base) for base in node.bases] == ["object"]
-        if not node.keywords and (
-            not node.bases or is_object and "object" not in scope.local
-        ):
+        names = [ast.unparse(base) for base in node.bases]
+        is_object = names == ["object"] and "object" not in scope.local
+        if not node.keywords and (not names or is_object):
             return None
         bases = [self.reader.evaluate(base, scope) for base in node.bases]
         if len(bases) != 1 or node.keywords:
             raise NotRead(f"the class {node.name}, which has not one base alone")
         (base,) = bases
-        is_torch_class = base is FUNCTION or base is LAYER
-        is_plain = getattr(base, "plain", False)
-        if (
-            not is_torch_class
-            and not isinstance(base, FunctionClass | Layer)
-            or is_plain
-        ):
-            words = f"whose base {ast.unparse(node.bases[0])} is not read"
+        is_known = base is FUNCTION or base is LAYER
+        is_known |= isinstance(base, FunctionClass | Layer)
+        if not is_known or getattr(base, "plain", False):
+            words = f"whose base {names[0]} is not read"
             raise NotRead(f"the class {node.name}, {words}")
         return base
 

@@ -70,7 +70,6 @@ from .functions import (
     Input,
     Trace,
     entry,
-    flat,
     launches,
     library_of,
     parameters_of,
@@ -81,6 +80,7 @@ from .interpreter import Raised
 from .maxima import check_steady, of_maxima
 from .pairs import with_forward
 from .places import CEILING, FLOOR
+from .python_objects import flat
 from .replay import Case
 from .sizes import Way, at_columns, next_power_of_2, of_sizes
 from .source import is_file, text_of
@@ -433,12 +433,13 @@ class _Claim:
         is_function = isinstance(self.program, FunctionType)
         if self.library == "torch" and is_function and "torch" not in sys.modules:
             raise ValueError("library: got 'torch', needs torch to be imported")
-        self.parameters = parameters_of(self.program, self.name)
-        for name in ("names", "needed", "is_class", "defaults", "switches"):
-            setattr(self, name, getattr(self.parameters, name))
+        self.parameters = parameters = parameters_of(self.program, self.name)
+        self.names, self.needed = parameters.names, parameters.needed
+        self.defaults, self.switches = parameters.defaults, parameters.switches
+        self.is_class = parameters.is_class
         # {result: its shape in a forward, where the program is compared with one}
         self.shapes = {}
-        self.columns = dict.fromkeys(self.parameters.columns, "N")
+        self.columns = dict.fromkeys(parameters.columns, "N")
         if self.is_class and self.library != "torch":
             raise ValueError(
                 f"library: got {self.library!r}, needs 'torch' for a Function"
