@@ -207,7 +207,7 @@ class Classes:
 
     def backward(
         self, owner: Instance, arguments: dict[str, Any]
-    ) -> tuple[Any, dict[str, Array]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """(what backward of a plain class returns, the attributes that it writes).
 
         Args:  arguments: the gradients of what forward returned, by the parameters of backward
@@ -218,7 +218,7 @@ class Classes:
         attributes = {
             name: value
             for name, value in owner.attributes.items()
-            if value is not before.get(name) and isinstance(value, Array)
+            if value is not before.get(name)
         }
         return returned, attributes
 

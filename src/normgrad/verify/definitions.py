@@ -79,34 +79,6 @@ CHOICES = {"reduce": REDUCTIONS, "placement": tuple(PLACEMENTS), "gate": tuple(G
 OPTIONAL = ("residual", "weight", "bias", "dresidual_out")
 
 
-# what programs call tensors of the field, too
-ALSO = {
-    "hidden_states": "x",
-    "input": "x",
-    "X": "x",
-    "W": "weight",
-    "dout": "dy",
-    "dY": "dy",
-    "w": "weight",
-    "gamma": "weight",
-    "b": "bias",
-    "beta": "bias",
-    "mu": "mean",
-    "epsilon": "eps",
-    "grad_output": "dy",
-    "grad_input": "dx",
-    "grad_weight": "dw",
-    "grad_bias": "db",
-    "grad_x": "dx",
-    "grad_gamma": "dw",
-    "grad_beta": "db",
-    "dX": "dx",
-    "dW": "dw",
-    "dweight": "dw",
-    "dbias": "db",
-    "dgamma": "dw",
-    "dbeta": "db",
-}
 GRADIENT = {
     "x": "dx",
     "residual": "dresidual",
@@ -114,6 +86,28 @@ GRADIENT = {
     "bias": "db",
     "gate": "dgate",
 }
+# what programs call tensors of the field, too
+_TENSORS_ALSO = {
+    "hidden_states": "x",
+    "input": "x",
+    "X": "x",
+    "W": "weight",
+    "w": "weight",
+    "gamma": "weight",
+    "b": "bias",
+    "beta": "bias",
+    "mu": "mean",
+    "epsilon": "eps",
+}
+_COTANGENTS_ALSO = ("dout", "d_out", "dY", "d_y", "grad_y", "grad_out", "grad_output")
+# d_gamma, gamma_grad
+_GRADIENTS_ALSO = {
+    form.format(name): GRADIENT[tensor]
+    for name, tensor in ({name: name for name in GRADIENT} | _TENSORS_ALSO).items()
+    if tensor in GRADIENT
+    for form in ("d{}", "d_{}", "grad_{}", "{}_grad")
+}
+ALSO = _TENSORS_ALSO | dict.fromkeys(_COTANGENTS_ALSO, "dy") | _GRADIENTS_ALSO
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,7 @@ class Trace:
            asked: whether it looks at needs_input_grad; defaults: {parameter: its default}, of those not given
            differs: whether it is another formula for another dtype, so that it may be refuted and not proved
            has_cache: whether it returns an array and a tuple, list or dict
+           unjudged: the attributes that a backward writes, and whose names are of no gradient
     """
 
     outputs: list
@@ -85,6 +86,7 @@ class Trace:
     defaults: dict[str, Any]
     differs: bool = False
     has_cache: bool = False
+    unjudged: Sequence[str] = ()
 
     def without_cache(self) -> Trace:
         """Its first result alone, of a forward that returns what its backward takes besides.
@@ -362,11 +364,16 @@ def _with_backward(reader, layer, y, values, defaults):
         raise NotRead(f"{layer.layer.name}, whose results are not told by their names")
     if returned is None:
         names = gradients = []
-    attributes = {k: v for k, v in attributes.items() if ALSO.get(k, k) in RETURNED}
+    unjudged = [
+        name
+        for name, value in attributes.items()
+        if ALSO.get(name) not in RETURNED or not isinstance(value, Array)
+    ]
+    attributes = {k: v for k, v in attributes.items() if k not in unjudged}
     results = [as_result(value) for value in (y, *gradients, *attributes.values())]
     return Trace(
         results, ["y", *names, *attributes], "", {}, _written(values),
-        reader.used, state(), None, [], False, defaults,
+        reader.used, state(), None, [], False, defaults, unjudged=unjudged,
     )  # fmt: skip
 
 

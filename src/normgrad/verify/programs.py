@@ -897,6 +897,8 @@ class _Claim:
                 clauses.append(f"for {name} given")
         if traced.written:
             clauses.append(f"and may write over {', '.join(traced.written)}")
+        for name in traced.unjudged:
+            clauses.append(f"self.{name} of its backward left out")
         last = max(bound, key=self.names.index, default="")
         for words in state.narrowed:
             clauses.append(f"for {words}")
