@@ -19,6 +19,7 @@ from .over_rows import Listed
 from .python_objects import (
     FUNCTION,
     LAYER,
+    Above,
     Context,
     Function,
     FunctionClass,
@@ -71,6 +72,10 @@ METHODS_READ = ("forward", "backward", "setup_context")
 BUFFER = "register_buffer"
 # what a method of a layer takes, besides None
 REGISTERED = {"register_parameter": TrainedParameter, BUFFER: Array}
+
+
+# torch.nn.Module, of which no method is called by name
+NO_LAYER = Layer("torch.nn.Module", {}, set())
 
 
 class Classes:
@@ -174,11 +179,13 @@ class Classes:
             if _is_of_module(name) and name not in ("__init__", "__repr__"):
                 raise NotRead(f"{node.name}.{name}, which is torch's own or Python's")
             value.scope = scope
-        if inherited and "__init__" in names:
-            raise NotRead(f"{node.name}.__init__, beside that of its base")
-        methods = inherited | names
-        switches = _switches_of(methods)
-        scope.names[node.name] = Layer(node.name, methods, switches, static=static)
+        methods, above = inherited | names, None if base is LAYER else base
+        switches = _switches_of(methods.get("__init__"), above)
+        layer = Layer(node.name, methods, switches, static=static, base=above)
+        for value in names.values():
+            if value.node in node.body:
+                value.home = layer
+        scope.names[node.name] = layer
 
     def _read_plain(self, node, scope):
         """A class of no base, whose methods may write its attributes.
@@ -292,23 +299,34 @@ class Classes:
                 owner, value = scope.load(name), self.reader.evaluate(value, scope)
                 self._register(method, owner, part, value)
                 return True
-        if not is_super_init(node):
+        is_of_torch = is_super_init(node) and not (node.args or node.keywords)
+        above = self.above(node.func.value, scope) if is_of_torch else None
+        if above is None or "__init__" in above.layer.methods:
             return False
-        layers = {
-            name: value
-            for name, value in scope.names.items()
-            if isinstance(value, Instance)
-        }
-        if len(layers) != 1:
-            raise NotRead("super() outside of the __init__ of a layer")
-        ((name, layer),) = layers.items()
-        given = [part.id for part in node.func.value.args]
-        if given not in ([], [layer.layer.name, name]):
-            raise NotRead(f"super({', '.join(given)})")
-        if layer.made or layer.ready or layer.layer.plain:
+        if above.owner.made or above.owner.ready:
             raise NotRead("super().__init__() of a layer that is ready")
-        layer.ready = True
+        above.owner.ready = True
         return True
+
+    def above(self, node: ast.Call, scope: Scope) -> Above | None:
+        """What super() is: the layer above the one in whose text a method stands; None where it is in no such text.
+
+        For super().forward(x.float()) of a child of torch.nn.LayerNorm. It stops a super() that begins above another
+        class than that of its line, and one of another object than self.
+        """
+        function = scope.function
+        home = function and function.home
+        if home is None:
+            return None
+        first, *_ = [*function.parameters, None]
+        owner, given = scope.names.get(first), [part.id for part in node.args]
+        is_own = not given
+        if given == [home.name, first]:
+            is_own = self.reader.evaluate(node.args[0], scope) is home
+        is_own &= not scope.binds("super")
+        if not is_own or not isinstance(owner, Instance):
+            raise NotRead(f"super({', '.join(given)})")
+        return Above(home.base or NO_LAYER, owner)
 
     def _register(self, method, owner, name, value):
         """self.register_parameter(name, value), or register_buffer: a parameter, or a tensor that no training changes.
@@ -415,6 +433,8 @@ class Classes:
                 raise Wrong(f"an AttributeError: {layer.name} has no {name}")
             case Layer(static=static) if name in static:
                 return static[name]
+            case Above(layer=layer, owner=instance) if name in layer.methods:
+                return Method(layer.methods[name], instance)
             case FunctionClass() if name == "apply":
                 return partial(self.apply, owner)
             case FunctionClass(methods=methods) if name in methods:
@@ -512,18 +532,28 @@ def _check_private(node):
             raise NotRead(f"{name} in the class {node.name}, which Python renames")
 
 
-def _switches_of(methods):
+def _switches_of(made, base):
     """The arguments of __init__ that say nothing but that the parameter of their name is there.
 
-    For `self.bias = nn.Parameter(torch.zeros(size)) if bias else None`. It stops an argument whose value counts, and
-    `None if bias else nn.Parameter(...)`.
+    For `self.bias = nn.Parameter(torch.zeros(size)) if bias else None`, and for a bias that is handed on to such a
+    base. It stops an argument whose value counts, and `None if bias else nn.Parameter(...)`.
     """
+    if made is None:
+        return set()
+    if base and base.methods.get("__init__") is made:
+        return base.switches
     tests, names = [], []
-    made = methods.get("__init__")
-    for node in nodes_of(made.node) if made else ():
+    for node in nodes_of(made.node):
         match node:
             case ast.Name():
                 names.append(node)
+            case ast.Call() if base and is_super_init(node) and base.switches:
+                handed = base.methods["__init__"].handed(node)
+                tests += [
+                    value
+                    for name, value in handed.items()
+                    if name in base.switches and getattr(value, "id", "") == name
+                ]
             case ast.If(test, [ast.Assign(value=value), *_]) | ast.IfExp(test, value):
                 if re.match(r"[\w.]*Parameter\(", ast.unparse(value)):
                     tests.append(test)

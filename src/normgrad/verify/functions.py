@@ -36,6 +36,7 @@ from .binding import letter
 from .classes import gradients_of, results_of
 from .definitions import ALSO, GRADIENT, LETTERS, is_target
 from .genuine import member
+from .host import is_super_init
 from .interpreter import Raised, Reader
 from .introspection import is_kernel
 from .nodes import nodes_of
@@ -615,14 +616,19 @@ def _trained(layer, depth=0) -> Iterator[tuple[str, str]]:
                 ast.Attribute(attr="register_parameter"), [ast.Constant(name), call]
             ):
                 call = getattr(call, "body", call)
+            case ast.Call() if is_super_init(node) and function.home.base:
+                yield from _trained_below(function.home.base, node, depth)
+                continue
             case _:
                 continue
         if not isinstance(call, ast.Call):
             continue
         called, entries = call.func, call.args
         if not re.search(pattern, ast.unparse(called)):
-            if depth < DEEPEST:
-                yield from _trained_below(function, call, depth)
+            kind = None
+            with suppress(NotRead):
+                kind = function.scope.reader.evaluate(called, function.scope)
+            yield from _trained_below(kind, call, depth)
             continue
         if not layer.plain and _is_handed_over(name, entries, function):
             continue
@@ -634,16 +640,12 @@ def _trained(layer, depth=0) -> Iterator[tuple[str, str]]:
         yield name, getattr(sizes[0], "id", "") if len(sizes) == 1 else ""
 
 
-def _trained_below(function, call, depth):
-    """As _trained, of a layer that a call in an __init__ makes."""
-    kind = None
-    with suppress(NotRead):
-        kind = function.scope.reader.evaluate(call.func, function.scope)
-    if not isinstance(kind, Layer) or "__init__" not in kind.methods:
+def _trained_below(kind, call, depth):
+    """As _trained, of a layer that a call in an __init__ makes, or makes ready."""
+    is_layer = isinstance(kind, Layer) and "__init__" in kind.methods
+    if not is_layer or depth >= DEEPEST:
         return
-    own = kind.methods["__init__"].parameters[1:]
-    arguments = dict(zip(own, call.args, strict=False))
-    arguments |= {word.arg: word.value for word in call.keywords}
+    arguments = kind.methods["__init__"].handed(call)
     # what is given as False: elementwise_affine, and bias
     values = {key: getattr(node, "value", True) for key, node in arguments.items()}
     for name, size in _trained(kind, depth + 1):

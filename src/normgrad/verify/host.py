@@ -131,13 +131,19 @@ STATE = re.compile(
 )
 
 
-def is_super_init(node: ast.expr) -> bool:
-    """Whether an expression is super().__init__(), whatever super is given."""
+def is_super(node: ast.expr) -> bool:
+    """Whether an expression is super(), or super of two names."""
     match node:
-        case ast.Call(
-            ast.Attribute(ast.Call(ast.Name("super"), given, []), "__init__"), [], []
-        ):
+        case ast.Call(ast.Name("super"), given, []):
             return all(isinstance(part, ast.Name) for part in given)
+    return False
+
+
+def is_super_init(node: ast.expr) -> bool:
+    """Whether an expression is a call of super().__init__."""
+    match node:
+        case ast.Call(ast.Attribute(parent, "__init__")):
+            return is_super(parent)
     return False
 
 

@@ -53,7 +53,7 @@ from .arrays import (
 from .binding import letter
 from .classes import CALLED, Classes
 from .declarations import Declarations, check_names
-from .host import AUTOCAST, only_speed
+from .host import AUTOCAST, is_super, only_speed
 from .introspection import Introspection
 from .launch import Caller, Launched
 from .modules import Modules
@@ -66,6 +66,7 @@ from .python_objects import (
     KNOWN,
     QUIET,
     SIZES_OF_MODELS,
+    Above,
     Config,
     Context,
     Function,
@@ -510,7 +511,7 @@ class Reader(Walker):
                 return self.modules.of_path(f"{path}.{name}")
             case DType(library="numpy") if name == "type":
                 return owner
-            case Context() | Instance() | FunctionClass() | Layer():
+            case Context() | Instance() | FunctionClass() | Layer() | Above():
                 return self.classes.attribute(owner, name)
             case Live():
                 return self.introspection.attribute(owner, name)
@@ -576,6 +577,10 @@ class Reader(Walker):
 
     def value_Call(self, node, scope):
         """The value of a call."""
+        if is_super(node):
+            layer = self.classes.above(node, scope)
+            if layer:
+                return layer
         target = self.evaluate(node.func, scope)
         if isinstance(target, Live) and target.above:
             return target
@@ -635,6 +640,7 @@ class Reader(Walker):
         values = bound_arguments(node.args, args, options, function.defaults)
         scope.local |= set(values)
         scope.names |= values
+        scope.function = function
         self.depth += 1
         try:
             result = self.returned(body, scope)

@@ -41,6 +41,7 @@ KNOWN: dict[str, Any] = {
     "torch.nn.Module": LAYER,
     **{path: HOST[path] for path in HOST if path.startswith("torch.nn.")},
     "torch.Tensor": TENSOR,
+    "numbers.Integral": Named("int"),
 }
 
 
@@ -111,17 +112,24 @@ class Function:
 
     Args:  node: its syntax tree; scope: where its free names are found; defaults: {parameter: value}
            wrapper: what a decorator of the text has put in its place
+           home: the layer in whose text it stands, by which super() is told
     """
 
     node: ast.FunctionDef | ast.Lambda
     scope: Any
     defaults: dict[str, Any]
     wrapper: Function | None = None
+    home: Layer | None = None
 
     @property
     def parameters(self) -> list[str]:
         """The names of its parameters."""
         return positional(self.node.args)
+
+    def handed(self, call: ast.Call) -> dict[str, ast.expr]:
+        """{parameter: what a call of the method hands it}, by the text; self is left out."""
+        nodes = dict(zip(self.parameters[1:], call.args, strict=False))
+        return nodes | {word.arg: word.value for word in call.keywords}
 
 
 @dataclass(eq=False)
@@ -141,7 +149,7 @@ class Layer:
 
     Args:  switches: arguments of __init__ that only say whether the parameter of their name is there
            plain: whether it has no base, so that it may keep what backward needs as attributes
-           static: its static methods
+           static: its static methods; base: the layer that it is made of, None for torch.nn.Module alone
     """
 
     name: str
@@ -149,6 +157,7 @@ class Layer:
     switches: set[str]
     plain: bool = False
     static: dict[str, Function] = field(default_factory=dict)
+    base: Layer | None = None
 
     @property
     def forward(self) -> Function | None:
@@ -219,6 +228,14 @@ class Method:
 
     function: Function
     owner: Any
+
+
+@dataclass(eq=False)
+class Above:
+    """What super() is in a method of a layer. Args:  layer: whose methods it has; owner: of which they are called"""
+
+    layer: Layer
+    owner: Instance
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ from .arrays import Array, NotRead, Scalar, Wrong, state
 from .host import is_only_read
 from .importing import NAMES
 from .over_rows import Listed, Once
-from .python_objects import STATIC, TENSOR, Context, Named, Unread
+from .python_objects import STATIC, TENSOR, Context, Function, Named, Unread
 from .source import Source
 from .tables.python import BUILTINS, HOST_BUILTINS
 from .tables.signatures import Quiet
@@ -83,6 +83,8 @@ class Scope:
         self.reader, self.phase = reader, reader.phase
         # the names that were given a value, whether they have one still
         self.bound = set()
+        # the function that is called
+        self.function: Function | None = None
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.names[name] = value
@@ -96,6 +98,12 @@ class Scope:
         for name in self.names.keys() & names:
             del self.names[name]
             self.bound.add(name)
+
+    def binds(self, name: str) -> bool:
+        """Whether a statement of the text binds a name that this scope sees."""
+        if name in self.local or self.parent is None:
+            return name in self.local
+        return self.parent.binds(name)
 
     def has(self, name: str) -> bool:
         """Whether a name has a value."""
@@ -165,13 +173,6 @@ def builtin(name: str) -> Any:
         return STATIC
     if name in BUILTINS:
         return BUILTINS[name]
-    if state().way:
-        return _of_host(name)
-    raise NotRead(f"the name {name}")
-
-
-def _of_host(name):
-    """A builtin that functions which launch kernels alone may ask for."""
     if name in HOST_BUILTINS:
         return HOST_BUILTINS[name]
     if name == "isinstance":
@@ -180,7 +181,7 @@ def _of_host(name):
         return Quiet()
     if name in PLAIN_TYPES:
         return Named(name)
-    if name not in NAMES:
+    if state().way and name not in NAMES:
         raise Wrong(f"a NameError: {name} has no value")
     raise NotRead(f"the name {name}")
 

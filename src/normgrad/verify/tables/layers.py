@@ -26,6 +26,13 @@ class LayerNorm(nn.Module):
             self.weight = nn.Parameter(ones(normalized_shape, **options))
             if bias:
                 self.bias = nn.Parameter(zeros(normalized_shape, **options))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        if self.elementwise_affine:
+            nn.init.ones_(self.weight)
+            if self.bias is not None:
+                nn.init.zeros_(self.bias)
 
     def forward(self, input):
         return nn.functional.layer_norm(
@@ -50,6 +57,11 @@ class RMSNorm(nn.Module):
         if elementwise_affine:
             options = {"device": device, "dtype": dtype}
             self.weight = nn.Parameter(ones(normalized_shape, **options))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        if self.elementwise_affine:
+            nn.init.ones_(self.weight)
 
     def forward(self, x):
         return nn.functional.rms_norm(

@@ -21,7 +21,7 @@ FLOATS = {
     "torch": ("float64", "float32", "float16", "bfloat16"),
 }
 TABLES = {"numpy": NUMPY, "torch": TORCH, "math": MATH, "triton": TRITON}
-TABLES["logging"] = {}
+TABLES |= {"logging": {}, "numbers": {}}
 METHODS = {"numpy": NUMPY_METHODS, "torch": TORCH_METHODS}
 # of functions that launch kernels alone: {path: what it leads to}
 HOST: dict[str, Any] = {f"math.{name}": value for name, value in MATH_HOST.items()}

@@ -545,6 +545,7 @@ METHODS = table(
         "contiguous(self)": by_row(laid_out),
         "flatten(self, start_dim: int = 0, end_dim: int = None)": flattened,
         "to(self, *targets, dtype=None, device: device = None)": by_row(to),
+        "type(self, dtype)": by_row(cast),
         "type_as(self, other)": by_row(type_as),
         "size(self, dim=None)": size,
         "dim(self)": lambda a: a.ndim,
