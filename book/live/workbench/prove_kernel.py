@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 
-from sympy import Add, evaluate
+from sympy import Add, Indexed, Rational, S, Symbol, evaluate
 
+from normgrad.symbolic.notation import tensor
 from normgrad.symbolic.render import latex
+from normgrad.symbolic.symbols import M, N, eps, i, j
+from normgrad.symbolic.witness import Explicit
 from normgrad.verify import cross_entropy, log_softmax, norm, proposal, softmax, verify
+from normgrad.verify.definitions import entry
 from normgrad.verify.entries import NUMBA, TRITON, entries
 from normgrad.verify.header import parameters
 from normgrad.verify.programs import parameters_of
@@ -91,12 +96,14 @@ def read(
     reference: str = "",
     fields: dict | None = None,
     confirmed: bool = False,
+    row: dict | None = None,
 ) -> dict:
     """The answer to a question.
 
     Args:  name: of the function, "" for the likeliest; definition: of menu(); flags: what norm is told, as {"bias":
            True}; reference: the text of a forward, for the definition "reference"; fields: {a line of the form: what
-           stands in it}; confirmed: whether the reader has seen and confirmed the form of a bare kernel
+           stands in it}; confirmed: whether the reader has seen and confirmed the form of a bare kernel; row: {x: its
+           numbers}, of a page that has one row and no eps: what is told is of this row
     """
     text = text.removeprefix("\ufeff")  # the mark at the beginning of some files
     if not text.strip():
@@ -129,7 +136,59 @@ def read(
         return result | {"error": _sentence(str(reason))}
     except Exception as reason:  # a reader is told, and nothing is claimed
         verdict = Verdict(NOT_READ, why=unfollowed(reason))
-    return result | {"verdict": data(verdict)}
+    shown = data(verdict)
+    return result | {"verdict": _of_row(shown, verdict, row) if row else shown}
+
+
+def _of_row(shown, verdict, row):
+    """A verdict as a page tells it that has one row, its s, and no eps: s is sqrt(v + eps), at 0 of which all holds."""
+    shown["kind"] = shown["kind"].replace("every M and N", "every N")
+    shown["claim"] = shown["claim"].replace("[i, j]", "[j]")
+    with evaluate(False):
+        terms = [_in_row(term) for term in verdict.difference]
+    shown["latex"] = _formula(terms)
+    if verdict.case is not None:
+        # what has no value there, or a size of its own, is told in general
+        with suppress(KeyError, TypeError, ValueError):
+            at = _at_row(verdict.case, row)
+            shown["counterexample"] = at or shown["counterexample"]
+    return shown
+
+
+def _in_row(e):
+    """An expression without the index of the row, and with s for the reciprocal of rstd."""
+    rstd = 1 / Symbol("s", positive=True)
+    parts = {
+        part: tensor(str(part.base), N)[part.indices[-1]] for part in e.atoms(Indexed)
+    }
+    return e.xreplace(parts | {entry("rstd"): rstd})
+
+
+def _at_row(case, row):
+    """Where the sides of a refutation differ at a row without eps, in words; "" where they do not."""
+    size = len(row["x"])
+    entries = Explicit(case.defs, {M: 1, N: size})
+    point = {eps: S.Zero}
+    for name, numbers in row.items():
+        for k, number in enumerate(numbers, 1):
+            point[entries.entry(entry(name), {i: 1, j: k})] = Rational(number)
+
+    def values(e):
+        places = [entries.entry(e, {i: 1, j: k}) for k in range(1, size + 1)]
+        return [place.xreplace(point) for place in places]
+
+    stored, defined = values(case.stored), values(case.defined)
+    if stored == defined:
+        return ""
+    given = " and ".join(
+        f"{name} = {_listed(map(Rational, numbers))}" for name, numbers in row.items()
+    )
+    s = values(1 / entry("rstd"))[0]
+    return f"at {given}, s = {s}: your dx is {_listed(stored)}, the gradient is {_listed(defined)}"
+
+
+def _listed(numbers):
+    return f"({', '.join(f'{float(number):.4g}' for number in numbers)})"
 
 
 def _of_kernel(text, name, defined, filled):
