@@ -127,15 +127,14 @@ def test_a_habit_is_named(line, words):
     "heading, line, words",
     [
         (
-            "one_row 4",
-            "(dy[j] - x_hat[j] * c1_rms) / rms",
-            "answer with rms, z, c1_rms",
+            "residual 2",
+            "diff(L, x[i, j])",
+            "answer with any_L, and with nothing that is made of L",
         ),
-        ("one_row 4", "(dy[j] - z[j] * c1) / rms", "answer with rms, z, c1_rms"),
-        ("one_row 4", "(dy[j] - z[j] * c1_rms) / s", "s and rms are both shown as s"),
+        ("residual 3", "alpha * diff(any_L, x[i, j])", "answer with L_p"),
         ("eps 2", "1 + eps / s", "s and size are both shown as s, and this question"),
-        ("testing_gradients 2", "a1 + a3 * h**2", "what is shown as h is typed width"),
-        ("testing_gradients 3", "bend * width / 3", "shown as bend is typed curve"),
+        ("eps_practice 1", "sigma * w", "what is shown as w is typed weight"),
+        ("eps_practice 1", "b / sigma", "shown as b is typed bias"),
         ("rms_norm 3", "rstd[i] * c1[j] * wdy[i, j]", " in c1[j]"),
     ],
 )
