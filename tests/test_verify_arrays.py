@@ -259,6 +259,7 @@ np.einsum('ij,ij->i', x, x); sum(x[k] * w for k in range(len(x))); np.zeros(x.sh
 np.stack([r * t for r, t in zip(x, x * w, strict=True)])
 np.max(x, 1); x.max(0); x - np.amax(2 * x, axis=1, keepdims=True); np.log2(x * x); math.log2(w @ w) * w
 x * min(x.shape[1], x.shape[1] + 1) * max(x.shape[1], 1)
+x.astype(np.promote_types(x.dtype, np.float32)); x.astype(np.result_type(x, w))
 """
 TORCH_CALLS = """
 torch.sqrt(x * x); torch.rsqrt(x * x); torch.square(x); torch.reciprocal(x); torch.abs(x)
@@ -279,6 +280,7 @@ torch.zeros(x.shape, dtype=x.dtype); torch.ones(len(x), dtype=x.dtype) @ x; torc
 torch.ones_like(x) * w; torch.eye(x.shape[1], dtype=x.dtype) * w; torch.stack([r * w for r in x])
 x.view(x.size(0), -1); x.view(*x.size()); x.expand(2 - 1, -1, x.size(1))[0]; w.expand_as(x)
 x.contiguous(); x.to(x.dtype); x.to(w); x.type_as(w); x.double(); x.float().double()
+x.type(x.dtype); x.to(torch.promote_types(x.dtype, torch.float32))
 x.half().double() * 0 + x; x.bfloat16().to(x.dtype) * 0 + x; x.dim() * w; x.sum().item() * w
 x.clone().add_(w); x.clone().mul_(w); x.clone().div_(w); x.clone().clamp_(min=0); x.norm(dim=1)
 x.norm(2, 0, True); x.t(); x.T; x.transpose(-1, -2); x.unsqueeze(-1).squeeze(-1)

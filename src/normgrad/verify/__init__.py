@@ -53,7 +53,8 @@ and 8 hold, and:
    T("1/rstd", "i"). Of what a module holds besides functions, numbers are as they are now. A name that says nothing,
    as a_2, is guessed in the order of the field: a proof alone is told of a guess, and says it. A backward that takes
    what its forward returns beside y, as in `layernorm_backward(dout, cache)`, is read after it, with its arguments. Of
-   a class of no base __init__, forward and backward are called in turn; its arrays np.ones(size) are parameters.
+   a class of no base __init__, forward (or its __call__) and backward are called in turn; its arrays np.ones(size) are
+   parameters, and what its backward stores as self.dw, self.d_gamma and the like are gradients.
 10. The statements and expressions of `interpreter`, the rows of `tables`, and the arrays of `arrays`, in which no
    size is ever put in. What is not known there is refused: a keyword, a branch on a size, a loop over some rows. What
    a loop writes, it reads at the same turn alone. What the `__init__` of a layer makes lasts from call to call: forward

@@ -420,6 +420,7 @@ class Classes:
                 return self._of_context(owner, name)
             case Instance(attributes=attributes, made=made) if name in attributes:
                 value = attributes[name]
+                _check_not_set(owner, name)
                 if owner.layer.plain:
                     _check_state(owner, name, value)
                 # what __init__ makes of a parameter stays what it was
@@ -517,8 +518,18 @@ def _check_state(owner, name, value):
     """
     if not owner.made and isinstance(value, Array):
         raise NotRead(f"self.{name} in __init__, before it is trained")
-    if owner.made and value is None and owner.layer.is_written(name):
+    if owner.made and value is None and owner.layer.writers(name):
         raise NotRead(f"self.{name}, which a call leaves for the next")
+
+
+def _check_not_set(owner, name):
+    """Refuses to read an attribute that a method sets which callers alone call.
+
+    For self.training of a class of no base, and its eval(). It stops a claim about one of two layers.
+    """
+    methods = owner.layer.writers(name) & owner.layer.not_called()
+    if owner.made and methods:
+        raise NotRead(f"self.{name}, which {min(methods)} sets")
 
 
 def _check_private(node):

@@ -69,7 +69,7 @@ class Trace:
            passed: of an autograd Function, the parameters of its backward without ctx, None for another kind of them
            marked: for every result of its forward whether it is marked as not differentiable
            asked: whether it looks at needs_input_grad; defaults: {parameter: its default}, of those not given
-           differs: whether it is another formula for another dtype, so that it may be refuted and not proved
+           differs: the dtype that it is of, where it is another formula for another one; it is not proved then
            has_cache: whether it returns an array and a tuple, list or dict
            unjudged: the attributes that a backward writes, and whose names are of no gradient
     """
@@ -85,7 +85,7 @@ class Trace:
     marked: list[bool]
     asked: bool
     defaults: dict[str, Any]
-    differs: bool = False
+    differs: str = ""
     has_cache: bool = False
     unjudged: Sequence[str] = ()
 
@@ -281,7 +281,11 @@ def trace(
     if len(dtypes) < len(FLOATS[library]):
         traces[0].noted.narrowed[f"tensors of {', '.join(dtypes)}"] = None
     texts = list(map(_as_text, traces))
-    traces[0].differs = any(text != texts[0] for text in texts)
+    if any(text != texts[0] for text in texts):
+        traces[0].differs = dtypes[0]
+    # x.float() is x itself in float32
+    written = [name for trace_ in traces for name in trace_.written]
+    traces[0].written = list(dict.fromkeys(written))
     noted = traces[0].noted
     # an operation of float64 loses no digit that a tensor of fewer bits has
     for trace_ in traces[1:]:
@@ -304,12 +308,12 @@ def _reader(program, symbols):
 
 
 def _as_text(traced):
-    """What a program returns and writes over, as what can be compared."""
+    """What a program returns, as what can be compared."""
     values = [*traced.outputs, *traced.gradients.values()]
     for position, value in enumerate(values):
         if isinstance(value, Array):
             values[position] = value.shape, lettered(value.unnoted())
-    return values, traced.written, traced.marked, traced.asked
+    return values, traced.marked, traced.asked
 
 
 def _traced(program, inputs, cotangents, name, flags):

@@ -17,6 +17,8 @@ OF_BACKWARD = ("dy", *ROLES)
 TRAINED = ("weight", "bias")
 # a dict whose entries have defaults, as in params.get("eps", 1e-5), or an object of settings that a layer is made of
 OPTIONS = re.compile(r"(\w+_)?(params?|kwargs|options|config|cfg)")
+# sizes of a model that are not the number of columns
+OTHER_SIZES = re.compile("head|group|layers|vocab|intermediate|max_|block|batch|seq")
 MOST = 8
 
 
@@ -39,6 +41,8 @@ def guesses(
     Args:  unknown: the names, in their order; taken: what the other parameters are; norm: the definitions
     """
     sizes = [name for name in unknown if name in parameters.sizes]
+    if any(map(OTHER_SIZES.search, sizes)):
+        return
     options = [name for name in unknown if OPTIONS.fullmatch(name)]
     options = [name for name in options if name not in sizes]
     unknown = [name for name in unknown if name not in options]

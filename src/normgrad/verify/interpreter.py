@@ -20,7 +20,7 @@ from typing import Any
 import sympy
 from sympy import Expr
 
-from ..symbolic.symbols import N, eps
+from ..symbolic.symbols import eps
 from .array_values import Values, check_key
 from .arrays import (
     ARITHMETIC,
@@ -60,12 +60,11 @@ from .modules import Modules
 from .nodes import nodes_of
 from .over_rows import Listed, Rows, Turn
 from .python_objects import (
-    EPSILONS_OF_MODELS,
     ERRSTATE,
     INFERENCE,
     KNOWN,
+    OF_CONFIG,
     QUIET,
-    SIZES_OF_MODELS,
     Above,
     Config,
     Context,
@@ -515,10 +514,8 @@ class Reader(Walker):
                 return self.classes.attribute(owner, name)
             case Live():
                 return self.introspection.attribute(owner, name)
-            case Config() if name in EPSILONS_OF_MODELS:
-                return Scalar(eps, "float")
-            case Config() if name in SIZES_OF_MODELS:
-                return Scalar(N, "int")
+            case Config() if name in OF_CONFIG:
+                return owner.attribute(name)
             case Named(name=path) if f"{path}.{name}".endswith(DEVICES) and state().way:
                 # of a package for other devices, too
                 state().words.append(f"{path} is torch.cuda")

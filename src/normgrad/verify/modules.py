@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from .arrays import NotRead, Wrong, state
 from .genuine import check_member
 from .host import is_passive, may_change
 from .importing import LIBRARIES, binds_alone, check_bound, only_imports
+from .nodes import nodes_of
 from .python_objects import KNOWN, Module, Named, Unread
 from .scopes import FORWARD, MODULE, Globals, local_names, note_imported
 from .source import Source, file_of, text_of
@@ -52,6 +54,11 @@ class Modules:
             self.names = names
         else:
             self.reader.execute(tree.body, names)
+        for node in nodes_of(tree):
+            if isinstance(node, ast.Global):
+                for name in names.names.keys() & node.names:
+                    why = f"{name}, which a function changes"
+                    names.names[name] = Unread(why, node.lineno)
         check_bound(tree)
         self.reader.phase = FORWARD
         return names

@@ -105,6 +105,8 @@ from .widths import INTEGERS, below
 
 # what a parameter without a default is, where no other one is it
 ALONE = {"scale": "weight", "shift": "bias"}
+# what is assumed of a number of the program's module
+ANY_EPS = "is eps, and may be any positive number"
 # what a forward may call its only result, too
 RESULTS = ALSO | dict.fromkeys(("out", "output", "o", "result"), "y")
 OF_GRADIENTS = {"dy", "dresidual_out", "wdy", "c1", "c2", *GRADIENT.values()}
@@ -871,8 +873,7 @@ class _Claim:
             return Verdict(kind, why=f"it writes over {', '.join(written)}")
         assumptions = [REAL, _in_words(bound, self.library)]
         assumptions += [
-            f"{name} = {value} is eps, and may be any positive number"
-            for name, value in traced.constants.items()
+            f"{name} = {value} {ANY_EPS}" for name, value in traced.constants.items()
         ]
         verdicts, heads, self.maxima = {}, [], state.maxima
         for name, value in claims.items():
@@ -916,6 +917,9 @@ class _Claim:
         verdict = noted(state, definitions, verdicts, claim, assumptions)
         if traced.differs and verdict.is_proof:
             return verdict.unread(DIFFERS)
+        if traced.differs and verdict.accuses:
+            # v = x.float() is x itself in float32, and v.mul_(2) changes it
+            return _claiming(verdict, f"for arrays of {traced.differs}")
         return verdict
 
     def _of_output(self, name, value, definitions):

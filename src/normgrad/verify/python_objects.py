@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .arrays import Array, NotRead, floats
+from ..symbolic.symbols import N, eps
+from .arrays import Array, NotRead, Scalar, floats
 from .nodes import nodes_of
 from .syntax import positional
 from .tables.libraries import HOST, MEMBERS
@@ -54,6 +55,7 @@ EPSILONS_OF_MODELS = (
     "norm_eps",
     "norm_epsilon",
 )
+OF_CONFIG = {*SIZES_OF_MODELS, *EPSILONS_OF_MODELS}
 
 
 @dataclass(eq=False)
@@ -168,14 +170,25 @@ class Layer:
         body = ast.unparse(call.node.body[-1]) if call else HANDED_ON[0]
         return self.methods.get("forward") if body in HANDED_ON else call
 
-    def is_written(self, name: str) -> bool:
-        """Whether a method besides __init__ writes an attribute."""
-        for method, function in self.methods.items():
-            for node in nodes_of(function.node) if method != "__init__" else ():
-                is_store = isinstance(getattr(node, "ctx", None), ast.Store)
-                if is_store and getattr(node, "attr", "") == name:
-                    return True
-        return False
+    def writers(self, name: str) -> set[str]:
+        """The methods besides __init__ that write an attribute."""
+        return {
+            method
+            for method, function in self.methods.items()
+            for node in nodes_of(function.node)
+            if method != "__init__"
+            and isinstance(getattr(node, "ctx", None), ast.Store)
+            and getattr(node, "attr", "") == name
+        }
+
+    def not_called(self) -> set[str]:
+        """The methods that no other method calls, as a caller alone may."""
+        called = {"__init__", "forward", "__call__", "backward"}
+        for function in self.methods.values():
+            for node in nodes_of(function.node):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                    called.add(node.func.attr)
+        return self.methods.keys() - called
 
 
 class LastingList(list):
@@ -202,10 +215,28 @@ def lasting(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Config:
-    """An object of a model's settings, of which the sizes are N and an epsilon is eps."""
+    """An object of a model's settings, of which one size is N and one epsilon is eps.
+
+    Args:  names: {N or eps: what the program calls it}
+    """
+
+    names: dict[Scalar, str] = field(default_factory=dict, compare=False)
 
     def __repr__(self):
-        return "sizes of N, and an eps"
+        return "a size N, and an eps"
+
+    def attribute(self, name: str) -> Scalar:
+        """Its size, or its eps.
+
+        Raises:  NotRead for another name of one of them, as layer_norm_eps beside norm_eps
+        """
+        value = Scalar(N, "int")
+        if name in EPSILONS_OF_MODELS:
+            value = Scalar(eps, "float")
+        first = self.names.setdefault(value, name)
+        if first != name:
+            raise NotRead(f"{name} and {first} of one object, which may be two numbers")
+        return value
 
 
 @dataclass(eq=False)

@@ -86,6 +86,15 @@ def name_of_dtype(library, dtype):
     raise NotRead("a dtype that is not one of floats of the library")
 
 
+def promoted_dtype(library, values):
+    """The dtype of floats that some dtypes, or arrays, have together."""
+    names = set()
+    for value in values:
+        is_array = isinstance(value, Array) and value.kind == "float" and value.ndim
+        names.add(value.dtype if is_array else name_of_dtype(library, value))
+    return DType(library, names.pop() if len(names) == 1 else "mixed")
+
+
 def cast(a, dtype, copy=False):
     """The array in another dtype of floats: itself where it has it, unless copy."""
     if not isinstance(a, Array):
@@ -377,6 +386,8 @@ NUMPY = table(
         **each("(x1: numeric, x2: numeric, /)", of_bound, BOUNDS),
         "clip(a: floats, a_min: numeric, a_max: numeric)": clipped,
         "where(condition, a, b, /)": chosen,
+        "promote_types(type1, type2, /)": lambda *pair: promoted_dtype("numpy", pair),
+        "result_type(*values)": lambda values: promoted_dtype("numpy", values),
         "linalg.norm(a: floats, /, ord=None, axis=None, keepdims: bool = False)": length,
         "matmul(a, b, /)": matmul,
         "outer(a: floats, b: floats, /)": partial(of_vectors, "i,j->ij"),

@@ -67,6 +67,7 @@ from .numpy import (
     of_operation,
     of_row,
     of_vectors,
+    promoted_dtype,
     raveled,
     size,
     spread,
@@ -492,6 +493,7 @@ TORCH = table(
         "where(condition, a, b, /)": chosen,
         "linalg.norm(a: floats, /, ord=None, dim=None, keepdim: bool = False)": length,
         "linalg.vector_norm(a: floats, /, ord=2, dim=None, keepdim: bool = False)": vector_norm,
+        "promote_types(type1, type2)": lambda *pair: promoted_dtype("torch", pair),
         "einsum(text, *arrays)": einsum,
         "layer_norm nn.functional.layer_norm(input: floats, normalized_shape: list, "
         "weight=None, bias=None)": partial(normalized, True),
