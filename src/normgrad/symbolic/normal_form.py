@@ -203,11 +203,35 @@ def _sum_over(body, limit):
             index = pair.args[0] if pair.args[1] == r else pair.args[1]
             terms.append(_nf(Mul(*outside) * Mul(*inside).xreplace({r: index})))
         else:
+            inside = _with_absolute_values(inside)
             terms.append(
                 Mul(*outside)
                 * (_canonical_sum(inside, limit) if inside else last - first + 1)
             )
     return multiply_out(Add(*terms))
+
+
+def _with_absolute_values(factors):
+    """The factors with |a| for a**2 / |a|, and a**2 for |a|**2; |a| is the root of a**2.
+
+    Outside of a sum denominators are cleared, and the two are one; within it they stay.
+    """
+    bases = [factor.as_base_exp()[0] for factor in factors]
+    roots = [base for base in bases if isinstance(base, Root)]
+    if not roots:
+        return factors
+    powers = Mul(*factors).as_powers_dict()
+    for root in roots:
+        a, exponent = root.args[0].as_base_exp()
+        times, whole = powers[root], powers.get(a, S.Zero)
+        if exponent != 2 or not (times.is_Integer and whole.is_Integer):
+            continue
+        squares = times // 2
+        if times < 0:
+            squares = -min(max(whole, 0) // 2, -(times // 2))
+        powers[root], powers[a] = times - 2 * squares, whole + 2 * squares
+    product = Mul(*[base**exponent for base, exponent in powers.items()])
+    return [factor for factor in Mul.make_args(product) if factor != 1]
 
 
 @cache
