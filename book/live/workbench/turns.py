@@ -219,10 +219,7 @@ def read(text: str, question: str) -> str:
     if fault:
         return json.dumps({"error": fault[0], "line": fault[1]})
     asked = json.loads(question) | {"text": IMPORTS[library] + "\n".join(lines)}
-    report = json.loads(answer(json.dumps(asked)))
-    for part in (report, report.get("verdict", {})):
-        if part.get("line"):
-            part["line"] -= 1
+    report = _a_line_up(json.loads(answer(json.dumps(asked))))
     if said := report.get("verdict"):
         helps = [
             words for habit, words in READING.items() if re.search(habit, said["why"])
@@ -231,6 +228,22 @@ def read(text: str, question: str) -> str:
         # a difference that is longer says nothing to a reader
         said["latex"] = said["latex"] if len(said["latex"]) <= LONGEST else ""
     return json.dumps(report)
+
+
+def _one_less(found):
+    """Lines in words, each a line up."""
+    return re.sub(r"\d+", lambda line: str(int(line[0]) - 1), found[0])
+
+
+def _a_line_up(value, key=""):
+    """An answer with the lines of the reader's text, before which the imports stand."""
+    if isinstance(value, dict):
+        return {name: _a_line_up(part, name) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_a_line_up(part) for part in value]
+    if isinstance(value, str):
+        return re.sub(r"\blines? \d+(, \d+)*", _one_less, value)
+    return value - 1 if key == "line" and value else value
 
 
 def _outputs(said):

@@ -28,18 +28,18 @@ def unanswered(frame: types.FrameType, values: tuple, local) -> str:
     if equal and not _reworked(question, answer, equal):
         return ITSELF
     varied = {part.args[1] for form in asked for part in form.atoms(Partial, Local)}
-    subjects = {_subject(part) for form in asked for part in form.atoms(Partial, Local)}
+    functions = {_base(part) for form in asked for part in form.atoms(Partial, Local)}
     again = {
         part.args[1]
         for part in answer.value.atoms(Partial)
-        if part.args[1] in varied or _subject(part) in subjects
+        if part.args[1] in varied or _base(part) in functions
     }
     return LEFT.format(min(map(str, again))) if again else ""
 
 
-def _subject(part):
-    """What a derivative is of, and with respect to what, whatever the indices are."""
-    return tuple(getattr(e, "base", e) for e in part.args[:2])
+def _base(part):
+    """What a derivative is of, whatever its indices are."""
+    return getattr(part.args[0], "base", part.args[0])
 
 
 def _reworked(question, answer, equal):
