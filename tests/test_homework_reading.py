@@ -252,3 +252,66 @@ def test_no_points_depend_on_a_reading(monkeypatch, libraries, homework, name):
         points.append([report.points, [stage.points for stage in report.stages]])
         keys = {diagnosis.misconception for diagnosis in report.diagnoses}
     assert points[0] == points[1] and {*GRAVITY} <= keys
+
+
+# {a change of a solution: (task, the results that are wrong, words of what is said first)}
+WHERE_RIGHT = {
+    "blocks without a guard": (
+        [("share = n2 / np.maximum(n, 1)", "share = n2 / n")],
+        "merge-blocks",
+        {"mean", "squares"},
+        "right for every M and N where n1[i] + n2[i] is not 0",
+    ),
+    "a count of at least 1": (
+        [("n = n1 + n2", "n = np.maximum(n1 + n2, 1)")],
+        "merge-blocks",
+        {"n"},
+        "right for every M and N where n1[i] + n2[i] is at least 1",
+    ),
+    "another count": (
+        [("n = n1 + n2", "n = n1 + 2 * n2")],
+        "merge-blocks",
+        {"n"},
+        "The equation of n is another one",
+    ),
+    "eps left out of x_hat": (
+        [("(q * rstd[:, None])", "(q / np.sqrt(var)[:, None])")],
+        "stable-normalize",
+        {"x_hat"},
+        "eps is missing",
+    ),
+    "a number for eps": (
+        [
+            (
+                "x_hat = x * rstd\n",
+                "rstd = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5)\n"
+                "    x_hat = x * rstd\n",
+            )
+        ],
+        "rmsnorm-backward",
+        {"dx", "dw"},
+        "eps is the number 1e-05 of the text",
+    ),
+    "a number of the module for eps": (
+        [
+            ("import numpy as np\n", "import numpy as np\nEPS = 1e-5\n"),
+            (
+                "x_hat = x * rstd\n",
+                "rstd = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + EPS)\n"
+                "    x_hat = x * rstd\n",
+            ),
+        ],
+        "rmsnorm-backward",
+        {"dx", "dw"},
+        "eps is the number 1e-05 of the text",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHERE_RIGHT)
+def test_a_formula_is_called_right_only_where_it_is(name):
+    edits, task, wrong_results, words = WHERE_RIGHT[name]
+    task = find(task)
+    text = edited(solutions.solution(task.homework), edits, name)
+    shown = read(task.reads, task.entry, text, wrong_results)
+    assert words in shown[0].title, shown

@@ -161,8 +161,12 @@ def _how(command):
         default="equation",
         help=f"{levels} (default %(default)s)",
     )
-    command.add_argument("--seconds", type=float, default=grade.STAGE_SECONDS,
-                         help="time limit of a stage (default %(default)g)")  # fmt: skip
+    command.add_argument(
+        "--seconds",
+        type=float,
+        default=grade.STAGE_SECONDS,
+        help="time limit of a stage; kernels have 4 times as long (default %(default)g)",
+    )
     _of_a_variant(command)
 
 

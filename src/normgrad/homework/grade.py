@@ -31,7 +31,7 @@ STAGE_SECONDS, MOST_SECONDS = 5.0, 3600
 LATE_SECONDS = 1.0
 OPEN_KEYS = (UNKNOWN, "not-finite")
 VAGUE = (UNKNOWN, "one-shape")
-UNEARNED = "Right, and counts as soon as one stage about values passes."
+UNEARNED = "Right, and counts as soon as {stage} passes."
 AGAIN = "Out of time again; this stage had less of it."
 
 
@@ -117,7 +117,7 @@ def _diagnoses(exam, evidence, told) -> list:
             title = f"Computed in {', '.join(formats)} on the way"
             diagnoses = [named(key, title=title)]
     said = _keys(diagnoses)
-    if any(diagnosis.implemented for diagnosis in diagnoses):
+    if any(diagnosis.implemented or diagnosis.right for diagnosis in diagnoses):
         said |= {"not-finite", "flat-row"}  # rows without spread follow from it
     diagnoses += _without(told, said)
     # Numbers that a program spoils have no formula: what it does says all.
@@ -226,11 +226,15 @@ def _run(stage, exam, forbidden):
 def _earned(task, results) -> list[StageResult]:
     """Results in which stages about the interface give points only beside a right value, and what follows says so."""
     pairs = list(zip(task.stages, results, strict=True))
+    of_values = [stage for stage in task.stages if not stage.interface]
     right = any(result.passed for stage, result in pairs if not stage.interface)
+    unearned = UNEARNED.format(stage="one stage about values")
+    if len(of_values) == 1:
+        unearned = UNEARNED.format(stage=f'"{of_values[0].name}"')
     wrong = False
     for at, (stage, result) in enumerate(pairs):
         if stage.interface and result.passed and not right:
-            results[at] = result.without_points(UNEARNED)
+            results[at] = result.without_points(unearned)
         elif stage.follows and _numbers(result) and wrong:
             results[at] = replace(result, explained=True)
         wrong = wrong or not stage.follows and _numbers(result)

@@ -12,7 +12,7 @@ from .sandbox.refusals import EXTRA_MEMORY
 
 INPUTS = "Inputs: "
 WRONG_BEFORE = (
-    "The gradients are wrong, so what they pass on is, too. Put them right first."
+    "They are derivatives of the gradients, and are looked at once those stages pass."
 )
 OUT_OF_TIME = "had not finished after"
 STUB = "not implemented yet"
@@ -23,6 +23,8 @@ AUTOGRAD = {
     r"invalid gradient at index \d+ - got \[\d*\] but expected shape compatible with \[\d+\]": "wrong-axis",
     r"element 0 of tensors does not require grad": "not-differentiable",
 }
+# what Python says of a symbol where it needs a number
+SYMBOLIC = {"object cannot be interpreted as an integer": "length-counted"}
 MEMORY = f"{EXTRA_MEMORY / 2**30:g} GB"
 
 
@@ -69,11 +71,10 @@ def failure(outcome, task) -> Wrong:
             f"{your} code wrote into the grader's own pipe, or returned more than the grader reads."
         )
     said = str(facts.get("message", ""))
-    keys = (
-        [key for pattern, key in AUTOGRAD.items() if re.search(pattern, said)]
-        if not facts.get("line")
-        else ()
-    )
+    patterns = SYMBOLIC if task.library == "sympy" else AUTOGRAD
+    keys = [key for pattern, key in patterns.items() if re.search(pattern, said)]
+    if facts.get("line") and patterns is AUTOGRAD:
+        keys = []
     return Wrong(_raised(facts, your, task), diagnoses=map(named, keys))
 
 
@@ -213,7 +214,8 @@ def swapped(name, got, known) -> str:
         order.append(other)
     if len(order) < 2 or other != name:
         return ""
-    return f"That is what {order[1]} must be: the results are {', '.join(known)}, in this order."
+    names = [other for other in known if other.startswith("d") == name.startswith("d")]
+    return f"That is what {order[1]} must be: the order is {', '.join(names)}."
 
 
 def _place(at):

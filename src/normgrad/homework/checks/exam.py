@@ -160,7 +160,11 @@ class Exam:
         )
         needed = "float32" if statistic else dtype
         if facts.get("dtype") != needed:
-            why = "as statistics have for every x" if statistic else "the dtype of x"
+            why = (
+                "as statistics have for every x"
+                if statistic
+                else "the dtype of its inputs"
+            )
             words = f"{name} has dtype {facts.get('dtype')}, needs {needed}, {why}."
             if dtype != self.base or not str(facts.get("dtype")).startswith("int"):
                 raise Wrong(words)

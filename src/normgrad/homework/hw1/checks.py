@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+import textwrap
 from configparser import ConfigParser
 from dataclasses import dataclass, replace
 from functools import partial
@@ -194,9 +197,8 @@ def _forms(exam, trial):
     outcome, names = exam.ask(exam.oracle.request(trial)), exam.oracle.results
     forms = outcome.facts.get("forms", [])
     if len(forms) != len(names):
-        raise Wrong(
-            f"It returned {len(forms)} results, needs {len(names)}: {', '.join(names)}."
-        )
+        count = f"{len(forms)} result{'s' * (len(forms) != 1)}"
+        raise Wrong(f"It returned {count}, needs {len(names)}: {', '.join(names)}.")
     for name, form in zip(names, forms, strict=True):
         if "type" in form:
             got = a(form["type"])
@@ -235,6 +237,28 @@ def _by_forms(oracle, trial, forms, name) -> tuple:
             forms[result], _needed(oracle, result, trial) - set(forms[result]["free"])
         ):
             return diagnoses
+    return ()
+
+
+def _by_branch(exam) -> tuple:
+    """A diagnosis of `if j == k`, which asks whether two letters are one, whatever numbers they stand for."""
+    program = exam.student.program(exam.task.entry)
+    if not isinstance(program, str):
+        try:
+            program = textwrap.dedent(inspect.getsource(program))
+        except (OSError, TypeError):  # a function that no file has
+            return ()
+    letters = {name for name, kind in exam.oracle.kinds if kind == "index"}
+    for function in ast.parse(program).body:
+        if getattr(function, "name", "") != exam.task.entry:
+            continue
+        for node in ast.walk(function):
+            if not isinstance(node, ast.Compare):
+                continue
+            sides = [node.left, *node.comparators]
+            if {getattr(side, "id", "") for side in sides} <= letters:
+                delta = "KroneckerDelta, which is 1 where its two indices are equal"
+                return _named("letters-compared", ast.unparse(node), delta)
     return ()
 
 
@@ -277,7 +301,7 @@ def indices_match(exam) -> str:
             raise Wrong(
                 f"{name} does not depend on {missing[0]}. That index is free on the left, so it is free on the right, "
                 "too; is it summed?",
-                diagnoses=_by_form(form, missing),
+                diagnoses=_by_branch(exam) or _by_form(form, missing),
             )
     return "The free indices are those of the left side."
 
@@ -339,7 +363,8 @@ def _worth(exam, names) -> str:
                 )
                 needs = "a sum whose terms have the index that it counts"
                 idle = _named("sum-without-its-index", form["text"], needs)
-                diagnoses = _by_forms(oracle, trial, asked[0][1], name)
+                diagnoses = _by_branch(exam)
+                diagnoses = diagnoses or _by_forms(oracle, trial, asked[0][1], name)
                 diagnoses = diagnoses or (idle if form["idle"] else ())
                 diagnoses = diagnoses or _swapped(oracle, trials, got, name)
                 raise Wrong(
@@ -357,8 +382,11 @@ def _words(name, values, value, bound, trial, form) -> str:
         f"{letter} = {index}" for letter, index in trial.points()[at].items()
     )
     if np.isnan(values[at]):
+        are = "is" if len(form["left"]) == 1 else "are"
         left = (
-            f", because {', '.join(form['left'])} is left in it" if form["left"] else ""
+            f", because {', '.join(form['left'])} {are} left in it"
+            if form["left"]
+            else ""
         )
         left = (
             f", because {form['outside'][0]} is not there"

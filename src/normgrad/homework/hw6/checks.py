@@ -50,6 +50,15 @@ class Call:
         self.dy, self.x, self.weight, self.mean, self.rstd = self.given
         self.wdy = self.dy * self.weight
 
+    def exchanged(self) -> str:
+        """Two arguments that stand in each other's place, by the means of the rows; "" for none."""
+        means = self.x.mean(-1)
+        if self.mean.shape != means.shape or np.allclose(self.mean, means):
+            return ""
+        if np.allclose(self.mean, self.dy.mean(-1)):
+            return "dy and x"
+        return "mean and rstd" if np.allclose(self.rstd, means) else ""
+
     def special(self) -> set[str]:
         """What is special about the inputs, keys of SPECIAL."""
         if not self.x.size:
@@ -124,7 +133,8 @@ def _try(exam, source, seconds):
         shares = [call.off() for call in calls]
     off = {name: max((s[name] for s in shares), default=0.0) for name in OUTPUTS}
     shared = set.intersection(*special) if special else set()
-    return facts | {"special": shared, "off": off}
+    exchanged = [call.exchanged() for call in calls]
+    return facts | {"special": shared, "off": off, "exchanged": max(exchanged)}
 
 
 def _facts(exam, which):
@@ -150,6 +160,12 @@ def accepts_right(exam) -> str:
         facts = _facts(exam, how)
         if facts["rejected"]:
             error = max(facts["off"].values())
+            if facts["exchanged"]:
+                words = f"{facts['exchanged']} stand in each other's place"
+                raise Wrong(
+                    f"It rejects a right backward ({how}): {words} where your test calls it. The backwards are called "
+                    "as backward(dy, x, weight, mean, rstd)."
+                )
             words = f"whose largest error is {error:.0e} of the size of its terms"
             said = ""
             if facts["words"]:
@@ -203,8 +219,9 @@ def _rejects(exam, number) -> str:
         why = f"On your inputs its {subject.output} is right, up to {off:.0e}"
     if exam.feedback == "hint":
         raise Wrong(f"Number {number} passes your test. {which} is wrong; {fault}.")
+    about = _about(exam, facts) if off <= VISIBLE else ""
     raise Wrong(
-        f'It passes your test. Its author believed: "{subject.mistake}". {why}: {fault}.{_about(exam, facts)} '
+        f'It passes your test. Its author believed: "{subject.mistake}". {why}: {fault}.{about} '
         f"See {subject.equation}."
     )
 

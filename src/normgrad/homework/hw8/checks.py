@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import getsource
 from math import inf
 from types import SimpleNamespace
@@ -139,15 +139,21 @@ class Stack:
         )
         return cls(rng.standard_normal((rows, columns)), mixes, turns)
 
-    def gradients(self, times=1) -> list[np.ndarray]:
-        """The gradient at each place, by {eq}`res-fused-backward`; times: how often the stream goes past a norm."""
-        stream, dy, places = 0.0, self.dy, []
+    def gradients(self, times=1, first=0, added_up=False, with_dy=False) -> list:
+        """The gradient at each place, by {eq}`res-fused-backward`.
+
+        Args:  times: how often the stream goes past a norm; first: the stream at the last place, in units of dy
+               added_up: whether each place hands on all gradients so far; with_dy: whether the dy of each are asked for
+        """
+        dy, stream, places, dys = self.dy, first * self.dy, [], []
         for k in reversed(range(len(self.mixes))):
-            stream = dy @ self.mixes[k] + times * stream
-            places.insert(0, stream)
+            gradient = dy @ self.mixes[k] + times * stream
+            places.insert(0, gradient)
+            dys.insert(0, dy)
+            stream = stream + gradient if added_up else gradient
             if k:
-                dy = stream @ self.turns[k - 1]
-        return places
+                dy = gradient @ self.turns[k - 1]
+        return dys if with_dy else places
 
     def bounds(self) -> np.ndarray:
         """How far off the norms may be: the roundings of all sums on the way, times the sizes of their terms."""
@@ -201,14 +207,26 @@ def returns_norms(exam) -> str:
 
 def _recognized(stack, got) -> list:
     """A Diagnosis of norms that are those of another stack, in another order, or squared."""
-    needed = norms(stack.gradients())
-    others = {
-        "order-reversed": needed[::-1],
-        "squared-norm": needed**2,
-        "stream-cut": norms(stack.gradients(times=0)),
-        "stream-twice": norms(stack.gradients(times=2)),
-    }
-    return [named(key) for key, value in others.items() if np.allclose(got, value)]
+    gradients = stack.gradients()
+    needed = norms(gradients)
+    candidates = [
+        ("another-size", [np.abs(gradient).sum() for gradient in gradients]),
+        ("another-size", [np.abs(gradient).max() for gradient in gradients]),
+        ("another-size", needed / np.sqrt(stack.dy.size)),
+        ("stream-first", norms(stack.gradients(first=1))),
+        ("stream-added-up", norms(stack.gradients(added_up=True))),
+        (
+            "branches-reversed",
+            norms(replace(stack, turns=stack.turns[::-1]).gradients()),
+        ),
+        ("size-of-dy", norms(stack.gradients(with_dy=True))),
+        ("order-reversed", needed[::-1]),
+        ("squared-norm", needed**2),
+        ("stream-cut", norms(stack.gradients(times=0))),
+        ("stream-twice", norms(stack.gradients(times=2))),
+    ]
+    keys = [key for key, value in candidates if np.allclose(got, value)]
+    return [named(key) for key in keys]
 
 
 def by_depth(depths):

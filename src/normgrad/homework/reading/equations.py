@@ -46,6 +46,8 @@ BY_COLUMNS = Edit("axis rows", "x is centred with the mean of its column (axis 0
 UPSIDE_DOWN = Edit("rstd -2", "it is the denominator, not its reciprocal")
 # {a power of rstd: the same in the terms under the root}
 POWERS = {-1: "sqrt({})", -2: "{}", 2: "1 / ({})"}
+# a guard for one column or one row
+GUARDED = {Max(1, size - 1): size - 1 for size in (M, N)}
 LONGEST = 300  # characters of an equation that is still read by a person
 
 
@@ -71,7 +73,8 @@ def equations_of(verdict: Verdict, definitions: Norm, seconds: float = 10) -> li
             continue
         try:
             with limited(seconds), evaluate(True):
-                equation, own_root = _equation(output, own.stored, definitions, root)
+                stored = own.stored.xreplace(GUARDED)
+                equation, own_root = _equation(output, stored, definitions, root)
         except CANNOT:
             continue
         if equation.yours and (equation.findings or not root):

@@ -123,7 +123,10 @@ def _without_bindings(why) -> str:
 def _unread(subject, words) -> Diagnosis:
     title = f"{subject} is {words}"
     if OF_THE_BLOCK in words:
-        return named("padding-counted", title=title)
+        diagnosis = named("padding-counted", title=title)
+        if "mean" not in re.findall(r"\w+", subject):
+            diagnosis.equation = "kern-padded-variance"
+        return diagnosis
     # Beside what is named, only what differs is shown.
     wrong = words if words.startswith("wrong") else ""
     return Diagnosis(UNKNOWN, title, HINT, difference=wrong)

@@ -8,8 +8,8 @@ from ...mistakes.table import UNKNOWN
 from ...symbolic.definitions import Defs
 from ...symbolic.notation import tensor
 from ...symbolic.proof import lettered
-from ...symbolic.symbols import M, i, j
-from ...verify.conditions import COMPARED, conditions_of
+from ...symbolic.symbols import M, eps, i, j
+from ...verify.conditions import conditions_of
 from ...verify.difference import MEAN, X
 from ...verify.functions import parameters_of, trace
 from ...verify.programs import entry, input_of
@@ -27,7 +27,7 @@ N1, N2, MEAN1, MEAN2, COUNT, D = (
 
 
 def results(program, name: str, inputs: dict) -> tuple[list[Expr], list[str]]:
-    """(each result of a NumPy function as an expression at row i and column j, what its comparisons leave out).
+    """(each result of a NumPy function as an expression at row i and column j, what its operations leave out).
 
     Args:    program: a text or the function; inputs: {argument of the task: its shape or what it is}, in their order
     Raises:  NotRead, with the line that is not followed
@@ -38,8 +38,7 @@ def results(program, name: str, inputs: dict) -> tuple[list[Expr], list[str]]:
     traced = trace(program, bound, (), "numpy", name)
     outputs = [entry(value, (i, j)[: len(value.shape)]) for value in traced.outputs]
     conditions = conditions_of(traced.noted, Defs())
-    words = [c.text(Defs()) for c in conditions if c.kind == COMPARED]
-    return outputs, words
+    return outputs, [condition.text(Defs()) for condition in conditions]
 
 
 def in_field_names(e: Expr) -> Expr:
@@ -55,6 +54,18 @@ def _guarded(maximum):
     """What a maximum with 0 or 1 is where it guards nothing."""
     sides = [part for part in maximum.args if part not in (0, 1)]
     return sides[0] if len(sides) == 1 else maximum
+
+
+def _guards(e):
+    """Where the maxima of an equation, which its comparison leaves out, guard nothing.
+
+    For `n = np.maximum(n1 + n2, 1)`, which is another number where both are 0.
+    """
+    for maximum in sorted(e.atoms(Max), key=str):
+        side = _guarded(maximum)
+        if side != maximum:
+            bound = next(part for part in maximum.args if part != side)
+            yield f"{lettered(side)[0]} is at least {bound}"
 
 
 def _adds_up_to_0(total):
@@ -73,17 +84,23 @@ def differing(reads, name, program, reference, wrong) -> list[Diagnosis]:
     """
     with evaluate(True):
         mine, conditions = results(program, name, reads.inputs)
-        needed, _ = results(reference, name, reads.inputs)
+        needed, in_both = results(reference, name, reads.inputs)
         sides = dict(zip(reads.outputs, zip(mine, needed, strict=True), strict=True))
-        for output, label in reads.labels.items():
-            if output in wrong:
-                yours, right = map(in_field_names, sides[output])
-                if not _is_zero((yours - right).xreplace({COUNT: N1 + N2})):
-                    return _shown(output, yours, right, label)
-                if output == "var" and sums_squares_of_x(
-                    mine[reads.outputs.index(output)]
+        conditions = [words for words in conditions if words not in in_both]
+        for output in dict.fromkeys((*reads.labels, *reads.outputs)):
+            if output not in wrong:
+                continue
+            label = reads.labels.get(output, "")
+            yours, right = map(in_field_names, sides[output])
+            if not _is_zero((yours - right).xreplace({COUNT: N1 + N2})):
+                if right.has(eps) and _is_zero(
+                    yours - in_field_names(right.subs(eps, 0))
                 ):
-                    return [named("one-pass-variance")]
+                    return [named("eps-missing")]
+                return _shown(output, yours, right, label)
+            if output == "var" and sums_squares_of_x(sides[output][0]):
+                return [named("one-pass-variance")]
+            conditions += _guards(sides[output][0])
     return [right_diagnosis(conditions)]
 
 

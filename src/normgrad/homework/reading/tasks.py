@@ -15,10 +15,17 @@ DIGITS = (
     "Nothing is wrong with the formula, read with exact numbers. Look at what becomes of the digits on the way: at the "
     "difference of two numbers that are nearly equal, at the dtype of each intermediate result, at rows without spread."
 )
-BRANCHES = "Look at what your text gives where that does not hold, and at what becomes of the digits elsewhere."
-LONGEST = 80
+BRANCHES = (
+    "Where that does not hold, look at what your text gives. Elsewhere, look at what becomes of the digits: at the "
+    "difference of two numbers that are nearly equal, at the dtype of each intermediate result."
+)
+LONGEST = 160
 UNREAD = (
     "Your equation cannot be shown: what that line does is not followed in letters."
+)
+OPEN = (
+    "It was read, and may be right at some numbers only. Look at what a bound, a branch or an absolute value in it "
+    "does to rows of small and of large numbers."
 )
 # {output: the label of its registered equation} of the norms that homeworks ask for
 RMS = {"y": "rms-forward", "rstd": "rms-statistics", "dx": "rms-dx", "dw": "rms-dw"}
@@ -82,6 +89,11 @@ def _read(reads, entry, program, wrong):
     if verdict.line and not verdict.outputs:
         return [_unread(verdict.kind, verdict.line, verdict.why)]
     if wrong and all(verdict.outputs.get(output) for output in wrong):
+        number = _number_for_eps(verdict)
+        if number:
+            return [
+                named("eps-number", title=f"eps is the number {number} of the text")
+            ]
         return [right([condition.words for condition in verdict.where])]
     for equation in equations_of(verdict, definitions, SECONDS / 2):
         if equation.output in wrong:
@@ -96,7 +108,51 @@ def _read(reads, entry, program, wrong):
             for diagnosis in more:  # of rstd, that of y has been named
                 if equation.output != "rstd" or diagnosis.misconception not in keys:
                     shown.append(diagnosis)
-    return shown
+    return shown or _without_terms(verdict, wrong, reads.labels)
+
+
+def _without_terms(verdict, wrong, labels):
+    """What is said of an output whose equation is no sum of terms of the field: the equation, or that it is open.
+
+    For a mean of absolute values, and for an rstd that is cut off at a number.
+    """
+    from ...symbolic.proof import lettered
+    from ...verify.verdict import REFUTED
+    from .beliefs import UNNAMED
+    from .equations import LONGEST
+
+    shown = []
+    for output, own in verdict.outputs.items():
+        if output not in wrong or own.is_proof:
+            continue
+        title = f"The equation of {output} is neither proved nor refuted"
+        diagnosis = Diagnosis(UNKNOWN, title, OPEN)
+        if own.kind == REFUTED:
+            title = f"The equation of {output} is another one"
+            diagnosis = Diagnosis(UNKNOWN, title, UNNAMED)
+            text = f"{output} = {lettered(own.stored)[0]}"
+            diagnosis.implemented = text if len(text) <= LONGEST else ""
+            diagnosis.equation = labels.get(output, "")
+        shown.append(diagnosis)
+    return shown[:1]
+
+
+def _number_for_eps(verdict):
+    """The number for eps, which no argument is, at which a program was proved; "" for none.
+
+    For `1 / np.sqrt((x * x).mean(-1) + 1e-5)` in a backward, and for EPS = 1e-5 of its module. It stops "the formula is
+    right", which it is at one eps.
+    """
+    from sympy import Rational
+
+    from ...verify.programs import ANY_EPS
+
+    settings = [words for claim in verdict.claims for words in claim.settings]
+    numbers = [words for words in settings if words.startswith("eps=")]
+    numbers += [words for words in verdict.assumptions if words.endswith(ANY_EPS)]
+    number = numbers[0].partition("=")[2] if numbers else ""
+    number = number.removesuffix(ANY_EPS)
+    return f"{float(Rational(number.strip())):g}" if number else ""
 
 
 def right(conditions: Iterable[str]) -> Diagnosis:
@@ -105,7 +161,7 @@ def right(conditions: Iterable[str]) -> Diagnosis:
     if not words:
         return Diagnosis(UNKNOWN, RIGHT, DIGITS)
     if len(words) > LONGEST:
-        words = "the two sides of each comparison differ"
+        words = "no denominator is 0 and the two sides of each comparison differ"
     return Diagnosis(UNKNOWN, f"{RIGHT} where {words}", BRANCHES)
 
 

@@ -210,7 +210,7 @@ class Launch:
             "kernel": self.described["kernel"],
             "described": self.described,
             "arguments": {
-                name: _what(value, inputs, results)
+                name: _what(value, inputs, results, self.written)
                 for name, value in self.arguments.items()
             },
             "foreign": sorted({*self.described["foreign"], *self.torch}),
@@ -229,17 +229,21 @@ def _reaches(addresses, bounds) -> bool:
     return bool(((addresses >= start) & (addresses < end)).any())
 
 
-def _what(value, inputs, results) -> dict:
+def _what(value, inputs, results, written) -> dict:
     """What an argument of a kernel is: an input or a result of the launcher, a block, a number, a dtype.
 
-    A copy of an input, as .contiguous() makes one, is that input.
+    A copy of an input, as .contiguous() makes one, is that input, also where the launcher returns it as it is.
+
+    Args:  written: the storages that the launch wrote to
     """
     if hasattr(value, "untyped_storage"):
         address = value.data_ptr()
         names = [name for name, own in inputs.items() if own.data_ptr() == address]
-        if address in results and not names:
+        copied = [name for name, own in inputs.items() if _is_copy(value, own)]
+        is_written = value.untyped_storage().data_ptr() in written
+        if address in results and not names and (is_written or not copied):
             return {"result": results[address]}
-        names += [name for name, own in inputs.items() if _is_copy(value, own)]
+        names += copied
         stride = value.stride(0) if value.dim() == 2 else 1
         return {"input": names[0], "stride": stride} if names else {}
     if type(value).__name__ == "dtype":
