@@ -28,18 +28,22 @@ def unanswered(frame: types.FrameType, values: tuple, local) -> str:
     if equal and not _reworked(question, answer, equal):
         return ITSELF
     varied = {part.args[1] for form in asked for part in form.atoms(Partial, Local)}
-    functions = {_base(part) for form in asked for part in form.atoms(Partial, Local)}
+    subjects = {_subject(part) for form in asked for part in form.atoms(Partial, Local)}
+    functions = {function for function, _ in subjects}
     again = {
         part.args[1]
         for part in answer.value.atoms(Partial)
-        if part.args[1] in varied or _base(part) in functions
+        if part.args[1] in varied
+        or _subject(part) in subjects
+        or part == answer.value
+        and _subject(part)[0] in functions
     }
     return LEFT.format(min(map(str, again))) if again else ""
 
 
-def _base(part):
-    """What a derivative is of, whatever its indices are."""
-    return getattr(part.args[0], "base", part.args[0])
+def _subject(part):
+    """What a derivative is of, and with respect to what, whatever the indices are."""
+    return tuple(getattr(e, "base", e) for e in part.args[:2])
 
 
 def _reworked(question, answer, equal):
