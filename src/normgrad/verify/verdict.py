@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sympy import Add, Expr, Rational, Tuple, evaluate
+from sympy import Add, Expr, Rational, S, Tuple, evaluate
 
 from ..symbolic.definitions import Defs
 from ..symbolic.normal_form import as_powers, nf
@@ -334,12 +334,12 @@ def _claims(text):
     return (Claim(text),) if text else ()
 
 
-def eps_of(*stored: Expr) -> list[Expr]:
+def eps_of(*stored: Expr, largest: Expr = LARGEST_EPS) -> list[Expr]:
     """The numbers in what a program stores that may be its eps; none where eps is there itself."""
     stored = Tuple(*stored)
     if stored.has(eps):
         return []
-    numbers = sorted(n for n in stored.atoms(Rational) if 0 < n <= LARGEST_EPS)
+    numbers = sorted(n for n in stored.atoms(Rational) if 0 < n <= largest)
     return numbers[:EPS_TRIED]
 
 
@@ -360,7 +360,8 @@ def at_its_eps(
         return verdict
     verdicts = [verdict, *verdict.outputs.values()]
     verdicts_at = []
-    for number in eps_of(*[v.stored for v in verdicts if v.stored is not None]):
+    stored = [v.stored for v in verdicts if v.stored is not None]
+    for number in eps_of(*stored, largest=S.One):
         at_number = judge(definitions.at_eps(number))
         claims = []
         for claim in at_number.claims:
@@ -371,7 +372,9 @@ def at_its_eps(
         at_number = replace(at_number, claims=tuple(claims))
         if at_number.is_proof:
             return at_number
-        verdicts_at.append(at_number)
+        # 1/2 is a power rather than an eps
+        if number <= LARGEST_EPS:
+            verdicts_at.append(at_number)
     unread = [v for v in verdicts_at if v.kind == NOT_READ]
     if unread:
         # it may be right at this number
