@@ -385,7 +385,9 @@ class Array:
             raise NotRead("a write to a broadcast view")
         if self._elsewhere(memory.read_in) or self._elsewhere(memory.written_in):
             raise NotRead("an array that is read, or written twice, in one loop")
-        if len(set(own)) < len(own) or any(turn not in state().loops for turn in own):
+        # e[j] of an e that is made in the turn of j is one entry
+        is_short = any(t not in state().loops or t in memory.born for t in own)
+        if len(set(own)) < len(own) or is_short:
             raise NotRead("a write to some entries only")
         over = [loop for loop in memory.outside() if loop not in own]
         if over and not add:

@@ -44,6 +44,9 @@ def told_apart(exam, evidence) -> list:
 def _handed_on(exam, evidence):
     """Whether a wrong result is an input, which is no coincidence for random numbers."""
     for output, numbers, trial in evidence:
+        # a sum over no rows adds nothing to the weight
+        if not getattr(trial, "case", trial).x.size:
+            continue
         for argument in exam.oracle.request(trial).arguments:
             value = np.asarray(argument.value)
             if value.size > 1 and np.array_equal(value, numbers):
