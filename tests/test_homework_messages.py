@@ -182,7 +182,7 @@ def test_a_failure_is_told_by_its_cause(name):
         ((2, 2), [1, 2], "All rows are wrong."),
         ((3, 2), [1, 5], "Every second row is wrong, from row 0 on."),
         ((4, 2), [2, 3, 6], "Every second row is wrong, from row 1 on."),
-        ((4, 2), [0, 3], "Wrong rows: 0, 1 of 4."),
+        ((4, 2), [0, 3], "Rows 0, 1 are wrong, of 4 rows."),
         ((2, 3), [0, 4], "All rows are wrong, in columns 0, 1 of 3."),
         ((2, 2, 2), [1, 6], "2 of 4 rows are wrong."),
     ],

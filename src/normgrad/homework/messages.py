@@ -239,4 +239,7 @@ def _how_many(bad) -> str:
     first, second = wrong[0], len(wrong) > 1 and 2 * len(wrong) >= len(rows) - 1
     if second and np.array_equal(wrong, np.arange(first, len(rows), 2)):
         return f"Every second row is wrong, from row {first} on."
-    return f"Wrong rows: {', '.join(map(str, wrong[:8]))} of {len(bad)}."
+    names = ", ".join(map(str, wrong[:8]))
+    if len(wrong) == 1:
+        return f"Row {names} is wrong, of {len(bad)} rows."
+    return f"Rows {names} are wrong, of {len(bad)} rows."

@@ -107,7 +107,7 @@ class NormOracle:
         return replace(self, spec=self.spec.replace(**options))
 
     def trials(self, rng, draw, kinds=USUAL) -> list[Trial]:
-        """One trial of each kind; of the usual kinds also one with a large eps, then one of another shape."""
+        """One trial of each kind; of the usual kinds also one with a large eps, then another shape and a square one."""
         trials = [
             self._trial(case, draw)
             for case in cases(rng, draw.rows, draw.columns)
@@ -115,8 +115,11 @@ class NormOracle:
         ]
         if kinds == USUAL:
             trials.append(replace(trials[0], spec=self.spec.replace(eps=LARGE_EPS)))
-            second = cases(rng, draw.rows + MORE[0], draw.columns + MORE[1])[0]
-            trials.append(replace(self._trial(second, draw), other=True))
+            rows, columns = draw.rows + MORE[0], draw.columns + MORE[1]
+            # `rstd if rstd.shape == weight.shape else rstd[:, None]` is right for all others
+            for shape in ((rows, columns), (columns, columns)):
+                case = cases(rng, *shape)[0]
+                trials.append(replace(self._trial(case, draw), other=True))
         return trials
 
     def _trial(self, case, draw):

@@ -175,8 +175,8 @@ def value(*names):
 
 
 def _value(exam, names) -> str:
-    *usual, other = exam.trials()
-    return two_shapes(exam, usual, [other], names)
+    *usual, longer, square = exam.trials()
+    return two_shapes(exam, usual, [longer, square], names)
 
 
 def two_shapes(exam, trials, others, names) -> str:

@@ -237,8 +237,11 @@ def variance_at(offset):
     return stage
 
 
-def compared(exam, trials, names) -> str:
-    """As Exam.compare; of wrong numbers also the line at which float32 and more digits part, where they do."""
+def compared(exam, trials, names, key=LOST) -> str:
+    """As Exam.compare; of wrong numbers also the line at which float32 and more digits part, where they do.
+
+    Args:  key: of the mistake then
+    """
     try:
         return exam.compare(trials, names)
     except Wrong as wrong:
@@ -255,7 +258,7 @@ def compared(exam, trials, names) -> str:
             f"{wrong} With more digits, the same steps give another {name}. The two part in line {parted['line']}: "
             f"{parted['code']}"
         )
-        raise Wrong(words, wrong.evidence, key=LOST) from None
+        raise Wrong(words, wrong.evidence, key=key) from None
 
 
 def others(exam) -> str:
@@ -271,9 +274,11 @@ def others(exam) -> str:
 
 def lengths(exam) -> str:
     """Rows of 1 to 4096 numbers, near 0 and far from it."""
+    far = rows_of_lengths(exam, OFFSETS[-1], (exam.draw.columns, 64, 512))
+    key = "long-sum" if exam.is_right(far) else LOST
     for offset in (0.0, 1e4):
         trials = rows_of_lengths(exam, offset, LENGTHS)
-        compared(exam, trials, exam.oracle.results)
+        compared(exam, trials, exam.oracle.results, key)
     return f"Right for rows of {', '.join(map(str, LENGTHS))} numbers."
 
 

@@ -24,6 +24,7 @@ BY_SIZE = (
 )
 NARROW = "float32"
 DRAWS = 3
+ONE_ROW = "Is it set, with =, in a loop in which the rows are to be added up, or set to 0 anew for each row?"
 # times the bound by which a result is wrong in itself; less may be one row of many that is near the bound
 FAR = 100
 
@@ -143,7 +144,9 @@ def _rows(exam, evidence):
             title = (
                 f"{output} is wrong in what {rows} add{'s' * (len(wrong) == 1)} to it"
             )
+            diagnosis = named("rows-left-out", title=title)
             if len(wrong) == len(dy) - 1 > 1:
-                title = f"{output} holds one row's part: is what is added up over the rows inside of the loop?"
-            return [named("rows-left-out", title=title)]
+                diagnosis.title = f"{output} holds what one row adds to it"
+                diagnosis.hint = ONE_ROW
+            return [diagnosis]
     return []
