@@ -260,6 +260,8 @@ np.stack([r * t for r, t in zip(x, x * w, strict=True)])
 np.max(x, 1); x.max(0); x - np.amax(2 * x, axis=1, keepdims=True); np.log2(x * x); math.log2(w @ w) * w
 x * min(x.shape[1], x.shape[1] + 1) * max(x.shape[1], 1)
 x.astype(np.promote_types(x.dtype, np.float32)); x.astype(np.result_type(x, w))
+x * tuple([2, 3])[1]; list((w, x))[1]; x * (2 if any([x.ndim == 2, x.ndim == 1]) else 3)
+x * (2 if all([x.ndim == 2, x.ndim == 1]) else 3)
 """
 TORCH_CALLS = """
 torch.sqrt(x * x); torch.rsqrt(x * x); torch.square(x); torch.reciprocal(x); torch.abs(x)

@@ -527,8 +527,10 @@ def _check_not_set(owner, name):
 
     For self.training of a class of no base, and its eval(). It stops a claim about one of two layers.
     """
-    methods = owner.layer.writers(name) & owner.layer.not_called()
-    if owner.made and methods:
+    methods = owner.layer.writers(name) if owner.made else set()
+    if methods:
+        methods &= owner.layer.not_called()
+    if methods:
         raise NotRead(f"self.{name}, which {min(methods)} sets")
 
 

@@ -14,7 +14,7 @@ from .importing import NAMES
 from .over_rows import Listed, Once
 from .python_objects import STATIC, TENSOR, Context, Function, Named, Unread
 from .source import Source
-from .tables.python import BUILTINS, HOST_BUILTINS
+from .tables.python import BUILTINS
 from .tables.signatures import Quiet
 
 # when a name is bound: while the module is read, in the __init__ of a layer, in the call, in the backward of an
@@ -173,8 +173,6 @@ def builtin(name: str) -> Any:
         return STATIC
     if name in BUILTINS:
         return BUILTINS[name]
-    if name in HOST_BUILTINS:
-        return HOST_BUILTINS[name]
     if name == "isinstance":
         return partial(is_instance)
     if name == "print":

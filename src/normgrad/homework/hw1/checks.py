@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import re
-import textwrap
 from configparser import ConfigParser
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +15,7 @@ import numpy as np
 from ...tolerance import ELEMENTWISE, unit_roundoff
 from ..messages import INPUTS, Wrong, a, apart, swapped
 from ..named import Diagnosis, named
+from ..reading.rerun import tree_of
 from ..sandbox.operations import number_at, objects_of
 from ..sandbox.student import Given, Request
 from ..task import Stage
@@ -243,13 +242,14 @@ def _by_forms(oracle, trial, forms, name) -> tuple:
 def _by_branch(exam) -> tuple:
     """A diagnosis of `if j == k`, which asks whether two letters are one, whatever numbers they stand for."""
     program = exam.student.program(exam.task.entry)
-    if not isinstance(program, str):
-        try:
-            program = textwrap.dedent(inspect.getsource(program))
-        except (OSError, TypeError):  # a function that no file has
-            return ()
+    try:
+        body = (
+            ast.parse(program).body if isinstance(program, str) else [tree_of(program)]
+        )
+    except (OSError, TypeError):  # a function that no file has
+        return ()
     letters = {name for name, kind in exam.oracle.kinds if kind == "index"}
-    for function in ast.parse(program).body:
+    for function in body:
         if getattr(function, "name", "") != exam.task.entry:
             continue
         for node in ast.walk(function):

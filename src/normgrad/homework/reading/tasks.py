@@ -121,20 +121,19 @@ def _without_terms(verdict, wrong, labels):
     from .beliefs import UNNAMED
     from .equations import LONGEST
 
-    shown = []
     for output, own in verdict.outputs.items():
         if output not in wrong or own.is_proof:
             continue
-        title = f"The equation of {output} is neither proved nor refuted"
-        diagnosis = Diagnosis(UNKNOWN, title, OPEN)
-        if own.kind == REFUTED:
-            title = f"The equation of {output} is another one"
-            diagnosis = Diagnosis(UNKNOWN, title, UNNAMED)
-            text = f"{output} = {lettered(own.stored)[0]}"
-            diagnosis.implemented = text if len(text) <= LONGEST else ""
-            diagnosis.equation = labels.get(output, "")
-        shown.append(diagnosis)
-    return shown[:1]
+        if own.kind != REFUTED:
+            title = f"The equation of {output} is neither proved nor refuted"
+            return [Diagnosis(UNKNOWN, title, OPEN)]
+        title = f"The equation of {output} is another one"
+        diagnosis = Diagnosis(UNKNOWN, title, UNNAMED, labels.get(output, ""))
+        text = f"{output} = {lettered(own.stored)[0]}"
+        if len(text) <= LONGEST:
+            diagnosis.implemented = text
+        return [diagnosis]
+    return []
 
 
 def _number_for_eps(verdict):

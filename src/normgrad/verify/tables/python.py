@@ -203,14 +203,6 @@ HOST = table(
         "prod(values: list, /, *, start=1)": product_of,
     },
 )
-HOST_BUILTINS = table(
-    "math",
-    {
-        **each("(values: list, /)", truths, {"any": any, "all": all}),
-        "list(values: list, /)": list,
-        "tuple(values: list, /)": tuple,
-    },
-)
 # what a launcher tells whom it may concern
 LOGGER = Fields({name: Quiet() for name in LEVELS})
 LOGGING = table("math", {"getLogger(name=None)": lambda name: LOGGER})
@@ -226,5 +218,8 @@ BUILTINS = table(
         "range(*ends)": counted,
         "enumerate(iterable)": enumerated,
         "zip(*values, strict: bool = False)": zipped,
+        **each("(values: list, /)", truths, {"any": any, "all": all}),
+        "list(values: list, /)": list,
+        "tuple(values: list, /)": tuple,
     },
 )
