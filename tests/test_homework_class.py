@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 from homework_notebooks import notebook
@@ -12,7 +14,7 @@ from processes import python
 from test_homework_attacks import HOSTILE
 
 from normgrad.homework import __main__ as shell
-from normgrad.homework import solutions
+from normgrad.homework import classroom, solutions
 
 RIGHT = solutions.solution("hw2")
 HALF = RIGHT.replace("x_hat * c1", "c1")
@@ -194,6 +196,25 @@ def test_a_wrong_command_is_refused_by_name(
     assert shell.main(["grade", *options, "--homework", "hw2"]) == 2
     assert words in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "class").iterdir()] == ["ada"]
+
+
+def test_threads_parse_one_after_the_other(tmp_path, monkeypatch):
+    """Two threads of Python 3.11 that parse at once may raise SystemError."""
+    for name in "abcd":
+        (tmp_path / "class" / name).mkdir(parents=True)
+        (tmp_path / "class" / name / "solution.py").write_text(RIGHT)
+    parsing = threading.Lock()
+
+    def chosen(files, homework):
+        assert parsing.acquire(blocking=False)
+        time.sleep(0.02)
+        parsing.release()
+        raise ValueError("not graded here")
+
+    monkeypatch.setattr(classroom, "chosen", chosen)
+    reports = tmp_path / "reports"
+    grades = classroom.grade_class(tmp_path / "class", reports, "hw2", jobs=4)
+    assert [grade.note for grade in grades] == ["not graded here"] * 4
 
 
 def test_a_submission_may_be_the_folder_that_one_stands_in(tmp_path):

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,9 @@ TABLE, NOT_YET, NOTHING = "grades.csv", "not graded yet", "no submission"
 FEEDBACK_FILES = "feedback.zip"
 # Beyond what all stages of a homework may take together.
 LONGEST_SECONDS = 3600
+# Python 3.11 counts the depth of a syntax tree for all threads together: of two that
+# parse at once, one may raise SystemError (github.com/python/cpython/issues/106905).
+ONE_PARSES = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -230,7 +234,8 @@ def _files(submission, homework) -> tuple[str, dict[str, Path]]:
     """(what is graded, {name: path} of it and of the Python files beside it). Raises: ValueError saying why not"""
     if submission.refused:
         raise ValueError(submission.refused)
-    graded = chosen(submission.files, homework)
+    with ONE_PARSES:
+        graded = chosen(submission.files, homework)
     path = submission.files[graded]
     if path.stat().st_size > LONGEST_NOTEBOOK:
         raise ValueError(f"{path.name} has more than {LONGEST_NOTEBOOK} bytes")
