@@ -58,6 +58,27 @@ def rms_norm(x, weight, eps=1e-2):
     kernel[(triton.cdiv(M, 4),)](x, weight, y, x.stride(0), M, N, eps, BR=4, BC=8)
     return y
 """
+CHUNKED = f"""{HEAD}@triton.jit
+def kernel(X, W, Y, stride, m, n, eps, R, B: tl.constexpr):
+    first = tl.program_id(0) * R
+    cols = tl.arange(0, B)
+    mask = cols < n
+    w = tl.load(W + cols, mask=mask)
+    for turn in range(R):
+        row = first + turn
+        if row < m:
+            x = tl.load(X + row * stride + cols, mask=mask, other=0.0)
+            rstd = tl.rsqrt(tl.sum(x * x, axis=0) / n + eps)
+            tl.store(Y + row * n + cols, x * rstd * w, mask=mask)
+
+
+def rms_norm(x, weight, eps=1e-2):
+    M, N = x.shape
+    y = torch.empty_like(x)
+    B = triton.next_power_of_2(N)
+    kernel[(triton.cdiv(M, 4),)](x, weight, y, x.stride(0), M, N, eps, 4, B)
+    return y
+"""
 FUNCTION = f"""{HEAD}@triton.jit
 def forward_kernel(X, W, Y, R, stride, n, eps, B: tl.constexpr):
     row = tl.program_id(0)
@@ -258,6 +279,7 @@ BASES = {
     "ROWS": ROWS,
     "HANDED": HANDED,
     "TILES": TILES,
+    "CHUNKED": CHUNKED,
     "FUNCTION": FUNCTION,
     "LOCKS": LOCKS,
     "LAYER": LAYER,
@@ -269,6 +291,7 @@ TOLD = {
     "ROWS": dict(outputs=("y",), name="rms_norm"),
     "HANDED": dict(outputs=("y",), out="(M, N)"),
     "TILES": dict(outputs=("y",)),
+    "CHUNKED": dict(outputs=("y",)),
     "FUNCTION": {},
     "LOCKS": {},
     "LAYER": dict(outputs=("y",), dim="N"),

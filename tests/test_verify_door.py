@@ -30,6 +30,7 @@ from normgrad.verify.definitions import NUMBERS
 from normgrad.verify.programs import input_of
 from normgrad.verify.request import norm_of, parsed
 from normgrad.verify.text import LONGEST, module_of, value_of
+from normgrad.verify.verdict import REFUTED
 
 RMS, LAYER = norm(), norm(center=True, bias=True)
 NAMES = RMS.tensors | NUMBERS
@@ -58,6 +59,89 @@ DOORS = (
     lambda text: input_of("rms", text, RMS),
 )
 WORDS = ("not allowed", "needs one", "is no ", "number", "deeply", "characters")
+
+
+# (a text without the head of its file, what its verdict says)
+NORM = "x * weight / {}.sqrt((x * x).mean(-1, {}=True) + eps)"
+TORCH_NORM, NUMPY_NORM = NORM.format("torch", "keepdim"), NORM.format("np", "keepdims")
+HEADLESS = (
+    (f"def f(x, weight, eps):\n    return {TORCH_NORM}", "nothing: import torch"),
+    (f"def f(x, weight, eps):\n    return {NUMPY_NORM}", "nothing: import numpy as np"),
+    (
+        "def f(x, weight, eps):\n    return F.rms_norm(x, x.shape[-1:], weight, eps)",
+        "nothing: import torch.nn.functional as F",
+    ),
+    (
+        f"def f(x, weight, eps):\n    return 2 * {TORCH_NORM}",
+        "nothing: import torch",
+    ),
+    (
+        f"def f(x, weight, eps):\n    import math\n    return {TORCH_NORM}",
+        "the name torch",
+    ),
+    (f"import math\ndef f(x, weight, eps):\n    return {TORCH_NORM}", "the name torch"),
+    ("def f(x, weight, eps):\n    return x * weight * jnp.sqrt(eps)", "the name jnp"),
+)
+
+
+PAIR = """
+def layernorm_forward(x, gamma, beta, ln_param):
+    eps = ln_param.get("eps", 1e-5)
+    mean = x.mean(axis=1, keepdims=True)
+    std = np.sqrt(x.var(axis=1, keepdims=True) + eps)
+    cache = ((x - mean) / std, gamma, std)
+    return gamma * cache[0] + beta, cache
+
+
+def layernorm_backward(dout, cache):
+    x_hat, gamma, std = cache
+    dgamma, dbeta = (dout * x_hat).sum(0), dout.sum(0)
+    dx_hat = dout * gamma
+    projection = (dx_hat * x_hat).mean(axis=1, keepdims=True)
+    dx = (dx_hat - dx_hat.mean(axis=1, keepdims=True) - x_hat * projection) / std
+    return dx, dgamma, dbeta
+"""
+PAIR_OF_TORCH = """
+class LayerNorm:
+    @staticmethod
+    def forward(x, w, b):
+        B, T, C = x.size()
+        mean = x.sum(-1, keepdim=True) / C
+        rstd = (((x - mean) ** 2).sum(-1, keepdim=True) / C + 1e-5) ** -0.5
+        return (x - mean) * rstd * w + b, (x, w, mean, rstd)
+
+    @staticmethod
+    def backward(dout, cache):
+        x, w, mean, rstd = cache
+        x_hat = (x - mean) * rstd
+        db, dw = dout.sum((0, 1)), (dout * x_hat).sum((0, 1))
+        dx_hat = dout * w
+        dx = dx_hat - dx_hat.mean(-1, keepdim=True)
+        dx -= x_hat * (dx_hat * x_hat).mean(-1, keepdim=True)
+        return dx * rstd, dw, db
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [(PAIR, (" - x_hat * projection", "")), (PAIR_OF_TORCH, ("dx * rstd", "dx"))],
+)
+def test_a_backward_is_read_after_its_forward(text, change):
+    """Where the text has both, and ends with the backward or with the class of the two; no name is given."""
+    verdict = verify(text, LAYER)
+    assert verdict and set(verdict.outputs) == {"y", "dx", "dw", "db"}, verdict
+    verdict = verify(text.replace(*change), LAYER)
+    assert verdict.kind == REFUTED and not verdict.outputs["dx"], verdict
+
+
+@pytest.mark.parametrize(("text", "words"), HEADLESS)
+def test_a_text_that_imports_nothing_has_the_usual_imports(text, words):
+    """A text that imports something is read as it stands: without its import of torch it ends in a NameError."""
+    verdict = verify(text, RMS)
+    assert words in str(verdict), verdict
+    assert bool(verdict) is ("nothing" in words and "2 *" not in text), verdict
+    if "nothing" in words:
+        assert verify(text, RMS, run=True).kind == verdict.kind
 
 
 def is_identifier_or_empty(text):

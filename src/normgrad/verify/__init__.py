@@ -75,9 +75,10 @@ Of a function that launches kernels 2 to 11 hold, and:
     Where a launcher writes in place, the first line says over which arguments it may write. The lock of Triton's
     tutorial is read as it stands in locks.py; where no barrier stands before it is given back, the first line says so.
     What a package decides elsewhere may be said, as helpers={"dispatch": "lambda f: f"}: the first line repeats it.
-13. All imports succeed, those in a `try`, too. A statement of the module that is not read leaves its names unread. It
-    is taken to raise no error and to change nothing that is read, and so are other files of a package. One that calls
-    what may change another function, or a state of a library, is refused. Tensors are on a GPU of NVIDIA's.
+13. All imports succeed, those in a `try`, too; a text that imports nothing has the usual ones of np, torch, nn, F,
+    math, triton and tl. A statement of the module that is not read leaves its names unread. It is taken to raise no
+    error and to change nothing that is read, and so are other files of a package. One that calls what may change
+    another function, or a state of a library, is refused. Tensors are on a GPU of NVIDIA's.
 
 README.md follows a kernel and a function through the files of this package, and says which program each rule stops.
 """

@@ -23,7 +23,7 @@ from .kernel import Kernel
 from .maxima import Maximum, of_maxima
 from .places import CEILING, FLOOR, LEAST
 from .source import Source, source_of
-from .text import check_seconds, check_type
+from .text import check_seconds, check_type, imports_of
 from .values import BEFORE, UNCOMPILED, Flag, NotRead
 from .verdict import (
     KINDS,
@@ -299,7 +299,8 @@ GRID = {
 
 
 def _promised(reader, launch):
-    """What is taken from the binding and the grid, in words."""
+    """What is taken from the binding, the grid and the head of the text, in words."""
+    yield from imports_of(reader.source.tree)
     for axis, kind in enumerate(launch.grid):
         words = GRID.get(kind, f"the program {launch.number(axis)}")
         if isinstance(kind, tuple):

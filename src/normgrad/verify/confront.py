@@ -29,6 +29,7 @@ from .functions import Input
 from .memory import entry_of
 from .point import Point
 from .python_objects import EPSILONS_OF_MODELS, SIZES_OF_MODELS, Config, flat
+from .text import module_of
 from .values import BEFORE
 from .verdict import Verdict
 
@@ -60,7 +61,7 @@ def function_of(text: str, name: str) -> Callable:
     # torch.jit.script asks for a function's lines
     lines = text.splitlines(keepends=True)
     linecache.cache["program"] = len(text), None, lines, "program"
-    exec(compile(text, "program", "exec", dont_inherit=True), names)
+    exec(compile(module_of(text), "program", "exec", dont_inherit=True), names)
     functions = [
         value
         for value in names.values()

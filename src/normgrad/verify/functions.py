@@ -200,7 +200,8 @@ def _libraries(program):
     if launches(program) or not isinstance(program, str | FunctionType):
         return {"torch"}
     if isinstance(program, str):
-        return {"numpy", "torch"}.intersection(_imported(program))
+        named = {"numpy", "torch"}.intersection(_imported(program))
+        return named or {"torch"}.intersection(_spelled(program))
     functions, named = [program], set()
     for function in functions:
         for name in function.__code__.co_names:
@@ -210,6 +211,13 @@ def _libraries(program):
             if isinstance(value, FunctionType) and value not in functions:
                 functions.append(value)
     return named & {"numpy", "torch"}
+
+
+def _spelled(text):
+    """The library whose keywords a text has that names none, as x.mean(-1, keepdim=True) does."""
+    calls = [node for node in nodes_of(module_of(text)) if isinstance(node, ast.Call)]
+    keywords = {keyword.arg for call in calls for keyword in call.keywords}
+    return {"torch"} if keywords & {"dim", "keepdim"} else set()
 
 
 @lru_cache(maxsize=64)

@@ -363,6 +363,11 @@ class Language:
 
     assume = device_assert
 
+    def device_print(self, prefix, *values, hex=False):
+        """Nothing is stored by it."""
+        if not isinstance(prefix, str):
+            raise uncompiled("device_print of what begins with no text")
+
     def static_assert(self, condition, message=None):
         """Nothing is compiled where the condition does not hold, or is known only while the kernel runs."""
         if not self._knows("condition", 0):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -30,6 +30,7 @@ from .arrays import (
     state,
 )
 from .binding import (
+    CHUNK,
     COLUMNS,
     ROWS,
     WHOLE,
@@ -42,7 +43,7 @@ from .header import parameters
 from .kernel import Kernel
 from .nodes import nodes_of, parts_of
 from .operands import Operands
-from .sizes import in_words, is_power_of_2
+from .sizes import ceiling, in_words, is_power_of_2
 from .source import Source, is_constexpr, last_name
 from .syntax import assigned, names_in
 from .tiles import Tiles
@@ -283,7 +284,8 @@ class Caller:
                     f"a tile of {key} = {e} lanes, of which 2**20 are the most"
                 )
         reasons = []
-        for kinds in _assignments(blocks, values):
+        chunked = _chunked(blocks, names, values, grid)
+        for kinds in [*_assignments(blocks, values), *chunked]:
             try:
                 attempt = _Attempt(kernel, names, values, grid, kinds)
                 tiles, held = attempt.read()
@@ -599,6 +601,25 @@ def _assignments(blocks, values, given=()) -> list[dict[str, Any]]:
     # what is the length of a tile is one of rows or columns, and what is none is a number
     found.sort(key=lambda kinds: sum((kinds[k] is None) == blocks[k] for k in kinds))
     return found
+
+
+def _chunked(blocks, names, values, grid) -> Iterator[dict[str, Any]]:
+    """As _assignments, with an argument for the number of rows that each program takes, one after the other.
+
+    For `for r in range(R): row = pid * R + r` in a grid of cdiv(M, R). It stops a grid of another number of programs,
+    and a second axis of it, whose programs would take the same rows.
+    """
+    for key in names:
+        if not _is_count(values.get(key)):
+            continue
+        e = plain(values[key])
+        needed = ceiling(M, e) if e.is_positive and e not in (S.One, M) else S.One
+        if needed == 1 or [count for count in grid if count != 1] != [needed]:
+            continue
+        if not state().way.divides(e, M):
+            others = {name: blocks[name] for name in blocks if name != key}
+            for kinds in _assignments(others, values):
+                yield {key: CHUNK, **kinds}
 
 
 def _is_read(*arguments, **options) -> bool:

@@ -18,7 +18,7 @@ from .scopes import FORWARD, MODULE, Globals, local_names, note_imported
 from .source import Source, file_of, text_of
 from .tables.layers import LAYERS, TEXT
 from .tables.libraries import HOST, TABLES
-from .text import module_of
+from .text import imports_of, module_of
 
 # names that a text may bind with two underscores, of which Python asks nothing
 UNUSED = {"__all__", "__version__", "__author__", "__name__"}
@@ -41,6 +41,7 @@ class Modules:
         """The names that a module's text defines; file: that it is from, whose package is read as well."""
         self.reader.phase, self.file = MODULE, file
         tree = module_of(text)
+        state().words += [w for w in imports_of(tree) if w not in state().words]
         bound = local_names(tree.body)
         for name in sorted(bound - UNUSED):
             if name.startswith("__"):

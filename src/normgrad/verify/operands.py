@@ -26,6 +26,7 @@ from .arrays import (
 )
 from .binding import (
     ADDRESS,
+    CHUNK,
     COLUMN_TILES,
     COLUMNS,
     FLOAT,
@@ -76,6 +77,8 @@ class Operands:
         even = set()
         for key, kind in self.kinds.items():
             e = self.blocks[letter(key)]
+            if kind is CHUNK:
+                continue
             size, tiles = {
                 WHOLE: (N, S.One),
                 COLUMNS: (N, COLUMN_TILES),

@@ -80,8 +80,13 @@ def with_forward(
     The text and the name as they are, and no results, where there are no such two. The two have one eps where both have
     it with one default. It stops a backward that is called with another one.
 
-    Args:  name: of the backward, or of the class of both; is_named: whether a parameter's name says what it is
+    Args:  name: of the backward, or of the class of both, "" for the last of the text
+           is_named: whether a parameter's name says what it is
     """
+    if not name:
+        last = [node.name for node in definitions_of(module_of(program))][-1:]
+        paired = with_forward(program, last[0], is_named) if last else (program, "", [])
+        return (program, "", []) if paired[0] == program else paired
     methods = _methods(program)
     backward = methods.get(name) or methods.get(f"{name}.backward")
     pairs = NAMES if backward else ()

@@ -396,6 +396,7 @@ class Places:
             if size in self.launch.chunks:
                 words = "rows" if total == M else "tiles of rows"
                 promise = f"{programs} * {size} is at least the number of {words}"
-                self.assumed[promise] = None
+                if not self.launch.called:
+                    self.assumed[promise] = None
                 return axis, last
         return None

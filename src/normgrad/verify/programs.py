@@ -256,7 +256,7 @@ def verify_function(
     Raises:   ValueError for a parameter or an output that is not known by its name; TypeError for what is no program
     """
     program, name = located(program, name)
-    if isinstance(program, str) and name:
+    if isinstance(program, str):
         program, name, results = with_forward(
             program, name, lambda key: key in inputs or input_of(key, key) is not None
         )

@@ -148,9 +148,50 @@ def _depth(tree):
     return count
 
 
+# {name: the import that everybody writes for it}
+USUAL_IMPORTS = {
+    "math": "import math",
+    "np": "import numpy as np",
+    "torch": "import torch",
+    "nn": "from torch import nn",
+    "F": "import torch.nn.functional as F",
+    "triton": "import triton",
+    "tl": "import triton.language as tl",
+}
+
+
+def left_out(tree: ast.Module) -> list[str]:
+    """The usual imports of what a text names and does not bind, where it imports nothing.
+
+    For a function that is pasted without the head of its file. It stops a text whose import of torch is forgotten
+    beside others, which ends in a NameError, and a parameter or a function that is called F.
+    """
+    bound, loaded = set(), set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                return []
+            case ast.Name(id=name, ctx=ast.Load()):
+                loaded.add(name)
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.AST(name=str(name)):
+                bound.add(name)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                bound.update(names)
+    return [USUAL_IMPORTS[name] for name in USUAL_IMPORTS if name in loaded - bound]
+
+
+def imports_of(tree: ast.Module) -> list[str]:
+    """What a claim assumes of the imports of a text that has none."""
+    added = [node for node in tree.body if hasattr(node, "is_added")]
+    words = " and ".join(map(ast.unparse, added))
+    return [f"above the text, which imports nothing: {words}"] if added else []
+
+
 @lru_cache(maxsize=64)
 def module_of(text: str) -> ast.Module:
     """The syntax tree of a program's text, one for all who ask: nobody writes into it.
+
+    A text that imports nothing has the usual imports of what it names.
 
     Raises:  NotPython for text that is not Python, or too deeply nested to be read
     """
@@ -161,6 +202,10 @@ def module_of(text: str) -> ast.Module:
             tree = ast.parse(text)
             # nothing of it is run: what is no module, such as a return outside a function, is found here alone
             compile(text, "program", "exec", dont_inherit=True)
+        added = ast.parse("; ".join(left_out(tree))).body
+        for node in added:
+            node.is_added = True
+        tree.body[:0] = added
         return tree
     except (SyntaxError, ValueError) as reason:
         message = f"program: got a text that is not Python: {reason}"

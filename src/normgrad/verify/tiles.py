@@ -67,7 +67,8 @@ TINY, LARGE = Rational(2) ** -126, 2**31
 POWERS = "N a power of 2"
 # functions of Triton that a tile has as methods, as of 3.7.1, in its interpreter, too
 MEMBERS = set(
-    "abs broadcast_to expand_dims max min permute reshape sigmoid sum trans view".split()
+    "abs broadcast_to cos erf exp exp2 expand_dims log log2 max min permute reduce reshape rsqrt sigmoid sin sqrt "
+    "sqrt_rn sum trans view".split()
 )
 
 

@@ -13,6 +13,7 @@ KEYS = {
 }
 RAW = "Sum("
 MOST_SAID = 4  # findings that a report lists
+MOST_CLAUSES = 2  # terms of an equation that a title speaks of
 UNNAMED = "The equation of your text is not the right one. Compare it, term by term, with the one that you derived."
 
 
@@ -46,7 +47,30 @@ def diagnoses(equation: Equation, label: str = "") -> list[Diagnosis]:
     title = f"The equation of {head} is another one"
     if RAW in equation.yours:  # roots of sums: nobody derives it in such terms
         yours = words = ""
+    elif clauses := _clauses(equation):
+        title = f"{head}: {'; '.join(clauses)}"
     return [Diagnosis(UNKNOWN, title, UNNAMED, label, yours, right, difference=words)]
+
+
+def _clauses(equation):
+    """What was done to each of your terms, at most MOST_CLAUSES of them; [] for an equation that differs by more."""
+    edited: dict[str, list[str]] = {}
+    clauses = []
+    for finding in equation.findings:
+        if finding.right is None:
+            clauses.append(f"your term {finding.yours} does not belong there")
+        elif finding.edit.key == "missing":
+            clauses.append("a term is missing")
+        elif finding.yours is None:
+            edited.setdefault("rstd", []).append(finding.edit.words)
+        else:
+            where = f"your term {finding.yours.unsigned}"
+            if finding.slot == "all":
+                where = "every term"
+            edited.setdefault(where, []).append(finding.edit.words)
+    for where, words in edited.items():
+        clauses.append(f"in {where}, {' and '.join(dict.fromkeys(words))}")
+    return clauses if len(clauses) <= MOST_CLAUSES else []
 
 
 def _keys(findings):

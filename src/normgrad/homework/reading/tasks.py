@@ -23,9 +23,10 @@ LONGEST = 160
 UNREAD = (
     "Your equation cannot be shown: what that line does is not followed in letters."
 )
+ROUNDS = "Where would an equation of the chapter round? Its digits are lost there."
 OPEN = (
-    "It was read, and may be right at some numbers only. Look at what a bound, a branch or an absolute value in it "
-    "does to rows of small and of large numbers."
+    "It is right at some numbers at most. Look at what a bound, a branch or an absolute value in it does to rows of "
+    "small and of large numbers."
 )
 # {output: the label of its registered equation} of the norms that homeworks ask for
 RMS = {"y": "rms-forward", "rstd": "rms-statistics", "dx": "rms-dx", "dw": "rms-dw"}
@@ -125,7 +126,7 @@ def _without_terms(verdict, wrong, labels):
         if output not in wrong or own.is_proof:
             continue
         if own.kind != REFUTED:
-            title = f"The equation of {output} is neither proved nor refuted"
+            title = f"The equation of {output} is another one at some numbers"
             return [Diagnosis(UNKNOWN, title, OPEN)]
         title = f"The equation of {output} is another one"
         diagnosis = Diagnosis(UNKNOWN, title, UNNAMED, labels.get(output, ""))
@@ -201,6 +202,10 @@ def _of_number(case):
 
 def _unread(kind, line, why):
     """What is said of a line that is not followed."""
+    if "round" in why.split(".")[-1]:
+        return Diagnosis(
+            UNKNOWN, f"Line {line} rounds numbers to some decimals", ROUNDS
+        )
     return Diagnosis(UNKNOWN, f"{kind.capitalize()}: line {line}, {why}", UNREAD)
 
 
