@@ -162,6 +162,35 @@ def test_what_a_row_accepts_runs_and_gives_what_is_read(kind):
             assert not false, (kind, name, is_method, values, named, false)
 
 
+def named_calls(kind, name, is_method):
+    """(values, named) of a row: each parameter by each of its names, beside what a call needs in its place."""
+    table = METHODS[kind] if is_method else TABLES[kind]
+    for header, _ in getattr(table[name], "overloads", ()):
+        parameters = list(header.parameters.values())[1:]
+        needed = [one for one in parameters if one.default is one.empty]
+        needed = [one for one in needed if one.kind is one.POSITIONAL_OR_KEYWORD]
+        for one in parameters:
+            values = ["w"] * len(needed)
+            if one in needed:
+                values = values[: needed.index(one)]
+            for key in {one.name, *ALSO.get(one.name, ())}:
+                for text in ("None", "0", "x", "-1", "True"):
+                    yield ["x", *values], {key: text}
+
+
+ALSO = {"dim": ["axis"], "axis": ["dim"], "keepdim": ["keepdims"]}
+ALSO |= {"keepdims": ["keepdim"], "unbiased": ["correction"], "ord": ["p"]}
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_what_a_row_accepts_by_its_names_runs(kind):
+    """As `F.softmax(x, axis=-1)` does not, which torch.softmax takes, nor `torch.logsumexp(x, dim=None)`."""
+    for name, is_method in rows(kind):
+        for values, named in named_calls(kind, name, is_method):
+            false = call(kind, name, is_method, values, named)
+            assert not false, (kind, name, is_method, values, named, false)
+
+
 @pytest.mark.parametrize(
     ("verdict", "_", "line"), list(claims("verify_library_calls.txt"))
 )

@@ -356,7 +356,7 @@ def at_its_eps(
     """
     verdict = judge(definitions)
     has_eps = any(isinstance(e, Expr) and e.has(eps) for e in arguments)
-    if verdict or has_eps or not any(e.has(eps) for _, e in definitions.defs):
+    if verdict.is_proof or has_eps or not any(e.has(eps) for _, e in definitions.defs):
         return verdict
     verdicts = [verdict, *verdict.outputs.values()]
     verdicts_at = []

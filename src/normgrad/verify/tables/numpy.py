@@ -386,7 +386,9 @@ NUMPY = table(
         **each("(x1: numeric, x2: numeric, /)", of_bound, BOUNDS),
         "clip(a: floats, a_min: numeric, a_max: numeric)": clipped,
         "where(condition, a, b, /)": chosen,
-        "promote_types(type1, type2, /)": lambda *pair: promoted_dtype("numpy", pair),
+        "promote_types(type1: dtype, type2: dtype, /)": lambda *pair: promoted_dtype(
+            "numpy", pair
+        ),
         "result_type(*values)": lambda values: promoted_dtype("numpy", values),
         "linalg.norm(a: floats, /, ord=None, axis=None, keepdims: bool = False)": length,
         "matmul(a, b, /)": matmul,

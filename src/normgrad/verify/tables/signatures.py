@@ -13,11 +13,12 @@ from functools import partial
 from inspect import Parameter, Signature
 from typing import Any
 
-from ..arrays import Array, NotRead, Scalar, Wrong, floats, note_stride, state
+from ..arrays import Array, DType, NotRead, Scalar, Wrong, floats, note_stride, state
 from ..syntax import defaults_of, signature_of
 
-# other names of torch's parameters, in functions whose first one is `input`
+# other names of torch's parameters, in functions whose first one is `input` and which are not written in Python
 ALIASES = {"axis": "dim", "keepdims": "keepdim"}
+IN_PYTHON = "nn.functional."
 
 
 class Device:
@@ -75,6 +76,7 @@ TYPES: dict[Any, tuple] = {
     "number": (int | Scalar, "a number"),
     "bool": (bool, "a bool"),
     "list": (tuple | list, "a tuple or list"),
+    "dtype": (DType, "a dtype"),
     "device": (Device | None, "the device of an argument"),
     "gpu": (Device | None, "the device of an argument"),
 }
@@ -122,6 +124,8 @@ class Known:
         reasons = []
         for header, run in self.overloads:
             aliases = ALIASES if "input" in header.parameters else {}
+            if self.name.startswith(IN_PYTHON):
+                aliases = {}
             named = {aliases.get(name, name): value for name, value in options.items()}
             if len(named) < len(options):
                 raise NotRead("a parameter under both of its names")
@@ -146,7 +150,7 @@ def table(library: str, rows: Mapping[str, Callable]) -> dict[str, Any]:
     for row, run in rows.items():
         names, parameters = row.split("(", 1)
         node = ast.parse(f"def row({parameters}: ...").body[0].args
-        values = {name: value.value for name, value in defaults_of(node).items()}
+        values = {name: ast.literal_eval(e) for name, e in defaults_of(node).items()}
         for name in names.split():
             overloads.setdefault(name, []).append((signature_of(node, values), run))
     return {name: Known(library, name, pairs) for name, pairs in overloads.items()}

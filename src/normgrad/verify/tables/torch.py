@@ -19,6 +19,7 @@ from ..arrays import (
     Scalar,
     Split,
     Stride,
+    Wrong,
     arithmetic,
     array,
     average,
@@ -186,7 +187,7 @@ def by_row(run):
 def flattened(a, start, end):
     """Tensor.flatten: the axes from start to end as one."""
     first = axis_of(a, start)
-    last = a.ndim - 1 if end is None else axis_of(a, end)
+    last = axis_of(a, end)
     if first > last:
         raise NotRead("flatten with start_dim after end_dim")
     if first == last:
@@ -428,6 +429,8 @@ def of_exponentials(a, dim, keepdims):
 
 def logarithm(a, dim, keepdims):
     """torch.logsumexp."""
+    if dim is None:
+        raise Wrong("a TypeError: logsumexp with dim=None")
     return elementwise(log, of_exponentials(a, dim, keepdims))
 
 
@@ -493,7 +496,9 @@ TORCH = table(
         "where(condition, a, b, /)": chosen,
         "linalg.norm(a: floats, /, ord=None, dim=None, keepdim: bool = False)": length,
         "linalg.vector_norm(a: floats, /, ord=2, dim=None, keepdim: bool = False)": vector_norm,
-        "promote_types(type1, type2)": lambda *pair: promoted_dtype("torch", pair),
+        "promote_types(type1: dtype, type2: dtype)": lambda *pair: promoted_dtype(
+            "torch", pair
+        ),
         "einsum(text, *arrays)": einsum,
         "layer_norm nn.functional.layer_norm(input: floats, normalized_shape: list, "
         "weight=None, bias=None)": partial(normalized, True),
@@ -545,7 +550,7 @@ METHODS = table(
         "expand(self, *size: sizes)": expand,
         "expand_as(self, other)": lambda a, other: expanded(a, size(other)),
         "contiguous(self)": by_row(laid_out),
-        "flatten(self, start_dim: int = 0, end_dim: int = None)": flattened,
+        "flatten(self, start_dim: int = 0, end_dim: int = -1)": flattened,
         "to(self, *targets, dtype=None, device: device = None)": by_row(to),
         "type(self, dtype)": by_row(cast),
         "type_as(self, other)": by_row(type_as),
