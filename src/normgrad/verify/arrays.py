@@ -825,8 +825,9 @@ def arithmetic(operation: str, a: Any, b: Any) -> Any:
     if "bool" in kinds and not (operation == "Mult" and "float" in kinds):
         raise NotRead(f"{operation} of truth values, which count as integers")
     value = elementwise(ARITHMETIC[operation], a, b)
-    if isinstance(a, Array) and isinstance(b, Array):
-        note_digits(operation, by_rows(a).e, by_rows(b).e, value.dtype)
+    if isinstance(value, Array):
+        sides = [by_rows(v).e if isinstance(v, Array) else plain(v) for v in (a, b)]
+        note_digits(operation, *sides, value.dtype)
     return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
+from itertools import product
 
 from sympy import (
     Abs,
@@ -23,6 +24,7 @@ from sympy import (
     log,
 )
 
+from ..symbolic.notation import name_of
 from ..symbolic.symbols import N
 
 # what all entries of a row are, where they are equal
@@ -164,6 +166,29 @@ def _is_far(e, raised):
     return bool(is_lower or abs(constant) > FAR or bases & raised)
 
 
+def _is_of_others(e, heads):
+    """Whether an exponent has the largest of other numbers than those from which it is subtracted.
+
+    For exp(x - max(abs(x))), which is 0 for all of a row of numbers below -88, and exp(x + max(-x)). It leaves out
+    exp(2 x - max(2 x)), and a logarithm beside the two.
+    """
+    largest = {name_of(head): maximum.e for head, maximum in heads.items()}
+    for head in e.atoms(Indexed):
+        of = largest.get(name_of(head))
+        if of is None:
+            continue
+        times = expand(e).coeff(head)
+        if not times.is_negative:
+            return True
+        rest = _without_indices(expand(e) - times * head)
+        rest = expand(rest + times * _without_indices(of))
+        inside = {part: S.Zero for part in rest.atoms(log, Sum)}
+        bare = rest.xreplace(inside)
+        if bare.free_symbols or abs(bare) > FAR:
+            return True
+    return False
+
+
 def _is_mean(term):
     """Whether a term is a sum of a row's entries, times a number."""
     sums = [factor for factor in Mul.make_args(term) if factor.has(Indexed)]
@@ -200,14 +225,14 @@ def _without_indices(e):
 def _added_up(e):
     """An expression with a product for each sum of equal terms."""
 
-    def product(term, *limits):
+    def multiplied(term, *limits):
         if term.has(*[index for index, *_ in limits]):
             return Sum(term, *limits)
         for _, first, last in limits:
             term *= last - first + 1
         return term
 
-    return e.replace(Sum, product)
+    return e.replace(Sum, multiplied)
 
 
 class Exponentials:
@@ -222,17 +247,20 @@ class Exponentials:
         self.far: dict[int, None] = {}
         self.logarithms: dict[int, None] = {}
 
-    def taken(self, e: Expr, line: int, raised: Set[str] = frozenset()) -> None:
+    def taken(
+        self, e: Expr, line: int, heads: Mapping, raised: Set[str] = frozenset()
+    ) -> None:
         """Keeps an elementary function's value, where it is an exponential that may overflow, or vanish for a row.
 
-        Args:  raised: the names of what may be larger than the largest of its row
+        Args:  heads: {the largest of a row: its Maximum}
+               raised: the names of what may be larger than the largest of its row
         """
         exponent = _exponent(e)
         if exponent is None:
             return
         if _is_unbounded(exponent):
             self.lines.setdefault(_without_indices(exponent), line)
-        elif _is_far(exponent, raised):
+        elif _is_far(exponent, raised) or _is_of_others(exponent, heads):
             self.far[line] = None
 
     def of_logarithm(self, e: Expr, line: int) -> list[int]:
@@ -257,16 +285,33 @@ class Exponentials:
         is_nan = all(infinite)
         if operator == "Mult":
             is_nan = infinite[0] and _is_zero(b) or infinite[1] and _is_zero(a)
+            is_nan |= all(infinite) and self._is_opposite(a, b)
         return self._lines_of(a, b) if is_nan else []
 
-    def _lines_of(self, *numbers):
+    @staticmethod
+    def _exponents_of(*numbers):
+        """The exponents without indices."""
         exponents = set()
         for e in numbers:
             for part in e.atoms(exp, Pow):
                 exponent = _exponent(part)
                 if exponent is not None:
                     exponents.add(_without_indices(exponent))
-        return sorted({line for e, line in self.lines.items() if e in exponents})
+        return exponents
+
+    def _is_opposite(self, a, b):
+        """Whether an exponential of one number is 0 where one of the other is infinite, as exp(-x) sum(exp(x))."""
+        pairs = product(self._exponents_of(a), self._exponents_of(b))
+        return any((one / other).is_negative for one, other in pairs)
+
+    def _lines_of(self, *numbers):
+        exponents = self._exponents_of(*numbers)
+        lines = {line for e, line in self.lines.items() if e in exponents}
+        if not lines:  # exp(x / 2) ** 2 and 1 / exp(-x) are exp(x)
+            for e, line in self.lines.items():
+                if any((e / exponent).is_number for exponent in exponents):
+                    lines.add(line)
+        return sorted(lines)
 
 
 # variances
@@ -276,9 +321,10 @@ def is_variance(operator: str, a: Expr, b: Expr) -> bool:
     """Whether a sum or difference loses a variance: its terms grow with the square of a row's level, it does not.
 
     For `square / n - mean * mean` and `x * x - mean * mean`, whose digits cancel where a row is far from 0; and for two
-    numbers of a row such as its root mean square and its mean. It leaves out the squares of x - mean.
+    numbers of a row such as its root mean square and its mean, or 1 and their quotient. It leaves out the squares of
+    x - mean.
     """
-    if operator not in ("Add", "Sub") or not (a.has(Indexed) and b.has(Indexed)):
+    if operator not in ("Add", "Sub") or not (a.has(Indexed) or b.has(Indexed)):
         return False
     entries = a.atoms(Indexed) | b.atoms(Indexed)
     names = {str(entry.base) for entry in entries}
@@ -289,14 +335,39 @@ def is_variance(operator: str, a: Expr, b: Expr) -> bool:
         return False
     on_level = {entry: on_level[str(entry.base)] for entry in entries}
     of_a_row = _is_of_a_row(a) and _is_of_a_row(b)
+    if not of_a_row and _is_square_of_deviation(operator, a, b, on_level):
+        return True
     a, b = (expand(_added_up(e.xreplace(on_level))) for e in (a, b))
     result = expand(a - b if operator == "Sub" else a + b)
     if of_a_row:
-        return a.has(LEVEL) and b.has(LEVEL) and not result.has(LEVEL)
+        has_level = a.has(LEVEL) and b.has(LEVEL) and not result.has(LEVEL)
+        return has_level or a != 0 == result
     if not (a.is_polynomial(LEVEL) and b.is_polynomial(LEVEL)):
         return False
     a, b, result = (e.coeff(LEVEL, 2) for e in (a, b, result))
     return bool(a != 0 and b != 0 and result == 0)
+
+
+DEVIATION = Symbol("deviation", positive=True)
+
+
+def _is_square_of_deviation(operator, a, b, on_level):
+    """Whether two nearly equal numbers leave the square of how far an entry is from its row's level.
+
+    For `(x / mean) ** 2 - 1`. It leaves out `x / mean - 1`, in which it is not squared, and what is no polynomial.
+    """
+    sums = {total: Symbol(f"sum_{k}") for k, total in enumerate((a + b).atoms(Sum))}
+    values = {name: _added_up(total.xreplace(on_level)) for total, name in sums.items()}
+    near = {
+        entry: level * (1 + DEVIATION) if len(entry.indices) == 2 else level
+        for entry, level in on_level.items()
+    }
+    a, b = (expand(e.xreplace(sums).xreplace(near).xreplace(values)) for e in (a, b))
+    result = expand(a - b if operator == "Sub" else a + b)
+    if not result.is_polynomial(DEVIATION) or degree(result, DEVIATION) < 2:
+        return False
+    at_level = {DEVIATION: S.Zero}
+    return bool(result.xreplace(at_level) == 0 != a.xreplace(at_level))
 
 
 # of how much the entries of a row of three columns are above its level

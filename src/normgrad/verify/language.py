@@ -191,7 +191,9 @@ class Language:
             line = self.tiles.memory.line
             maxima.check_function(name, value, line)
             result = apply(row.f, value)
-            maxima.exponentials.taken(result.inside, line, maxima.raised())
+            maxima.exponentials.taken(
+                result.inside, line, maxima.heads, maxima.raised()
+            )
             rounded = self.tiles.sums.rounded_by(result, dtype, value)
             return replace(result, dtype=dtype, rounded=rounded)
         if name not in READ:

@@ -131,7 +131,7 @@ def noted(row, e):
     if row.needs:
         check_defined(row.f, e)
     result = row.f(e)
-    state().exponentials.taken(result, state().line)
+    state().exponentials.taken(result, state().line, state().maxima)
     if not LOGARITHMS.isdisjoint(row.names):
         note_overflow(state().exponentials.of_logarithm(e, state().line))
     return result
