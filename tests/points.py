@@ -37,4 +37,6 @@ def set_maxima(point, maxima):
     for head, maximum in maxima.items():
         if maximum.e is not None:
             numbers = point.value(maximum.e, [i, j])
-            point.values[str(head.base)] = numbers.max(int(maximum.over == j))
+            axis = int(maximum.over == j)
+            largest = numbers.take(0, axis) if maximum.is_first else numbers.max(axis)
+            point.values[str(head.base)] = largest

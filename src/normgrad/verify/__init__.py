@@ -40,7 +40,8 @@ What is trusted, and no more:
    multiplied by what stands outside it. Of what a loop carries, each turn may only add, or move by one step; a mean and
    its sum of squares are proved by `welford`, by induction.
 7. `nan` for what is not known, in the lanes past the end: it is neither summed nor stored, times 0 neither. The
-    largest of a row, and of all tiles up to one, is any number, which may be another one at each turn (`maxima`).
+    largest of a row, and of all tiles up to one, is any number, which may be another one at each turn (`maxima`); so is
+    the first entry of a row of an array.
 8. The prover of normgrad.symbolic, and the definitions, whose gradients a test proves.
 
 Of a kernel in loops 1, 2, 3 and 8 hold, and every program runs once; all programs together take each row once in

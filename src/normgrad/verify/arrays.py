@@ -956,8 +956,14 @@ def moved(a: Array, order: Sequence[int | None], turns=None) -> Array:
     return Array(a.memory, shape, axes, {**a.turns, **(turns or {})})
 
 
+# the first entry of each row, as a column
+FIRST_OF_ROW = slice(None, 1), slice(0, 1)
+
+
 def indexed(a: Array, key: Any, write: bool = False) -> Array:
     """a[key], a view: full slices, None, ..., turns of loops, and 0 in an axis of one entry.
+
+    The first entry of each row, to be read, is any number in a proof, as the largest is.
 
     Args:  write: whether it is written; to be read, an entry of a NumPy array is a number of its own
     """
@@ -968,12 +974,16 @@ def indexed(a: Array, key: Any, write: bool = False) -> Array:
         raise Misfit(f"{count} indices of an array with {a.ndim} axes")
     at = parts.index(Ellipsis)
     parts[at : at + 1] = [slice(None)] * (a.ndim - count)
-    order, turns, axis = [], {}, 0
+    order, turns, axis, firsts = [], {}, 0, {}
     for part in parts:
         if part is None:
             order.append(None)
             continue
-        if isinstance(part, slice):
+        is_in_row = a.shape[axis] == N and not write
+        if is_in_row and (part in FIRST_OF_ROW or type(part) is int and part == 0):
+            firsts[len(order)] = isinstance(part, slice)
+            order.append(axis)
+        elif isinstance(part, slice):
             _check_whole(part, a.shape[axis])
             order.append(axis)
         elif a.shape[axis] == PROGRAMS and part == Scalar(PROGRAM, "int"):
@@ -990,6 +1000,10 @@ def indexed(a: Array, key: Any, write: bool = False) -> Array:
             raise NotRead("one entry, or a part, of an array")
         axis += 1
     view = moved(a, order, turns)
+    for position, keep in firsts.items():
+        first = greatest(view, [position], keep, True)
+        is_number_of_its_own = a.library == "numpy" and not first.ndim
+        return scalar(first) if is_number_of_its_own else perhaps_view(a, first)
     if write or order or a.library == "torch":
         return view
     return perhaps_view(a, copied(view)) if Ellipsis in key else scalar(copied(view))
@@ -1115,10 +1129,12 @@ def _reduced(a, e, axes, keep, *rounded):
 
 
 @_by_rows
-def greatest(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
-    """The largest over an axis, which may be any number in a proof.
+def greatest(
+    a: Array, axes: Sequence[int], keep: bool = False, is_first: bool = False
+) -> Array:
+    """The largest over an axis, or the first, which may be any number in a proof.
 
-    For x - x.max(-1). It stops the largest of a vector, and of several axes.
+    For x - x.max(-1), and x - x[:, :1]. It stops the largest of a vector, and of several axes.
     """
     entry = floats(a, "a maximum").e
     axes = [axis for axis in axes if a.shape[axis] != 1]
@@ -1130,9 +1146,12 @@ def greatest(a: Array, axes: Sequence[int], keep: bool = False) -> Array:
         words = "is no matrix of rows and columns"
         if len(axes) != 1:
             words = "has rows and columns, over other than one axis"
+        if is_first:
+            raise NotRead("one entry, or a part, of an array")
         raise NotRead(f"a maximum of what {words}")
     over = letters[a.letter(axes[0])]
-    head = head_of(state().maxima, Maximum(entry.xreplace(letters), over))
+    maximum = Maximum(entry.xreplace(letters), over, is_first=is_first)
+    head = head_of(state().maxima, maximum)
     return _reduced(a, head.xreplace(own), axes, keep, a)
 
 

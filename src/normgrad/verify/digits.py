@@ -172,7 +172,7 @@ def _is_of_others(e, heads):
     For exp(x - max(abs(x))), which is 0 for all of a row of numbers below -88, and exp(x + max(-x)). It leaves out
     exp(2 x - max(2 x)), and a logarithm beside the two.
     """
-    largest = {name_of(head): maximum.e for head, maximum in heads.items()}
+    largest = {name_of(head): m.e for head, m in heads.items() if not m.is_first}
     for head in e.atoms(Indexed):
         of = largest.get(name_of(head))
         if of is None:
@@ -326,6 +326,10 @@ def is_variance(operator: str, a: Expr, b: Expr) -> bool:
     """
     if operator not in ("Add", "Sub") or not (a.has(Indexed) or b.has(Indexed)):
         return False
+    if a.is_number or b.is_number:
+        powers = (a + b).atoms(Pow)
+        if not any(power.exp.is_negative for power in powers):  # 1 is no quotient
+            return False
     entries = a.atoms(Indexed) | b.atoms(Indexed)
     names = {str(entry.base) for entry in entries}
     on_level: Mapping = ON_LEVEL

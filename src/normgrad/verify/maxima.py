@@ -8,7 +8,7 @@ proved by induction: s exp(m) only adds. Where m is -inf before the first turn, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -16,6 +16,7 @@ from sympy import (
     Expr,
     Indexed,
     IndexedBase,
+    Max,
     Pow,
     S,
     Symbol,
@@ -53,8 +54,8 @@ LOWEST = -65504
 NUMBERS = count()
 STARTS = "what is -inf before the first turn"
 ANY_NUMBER = (
-    "it differs for some number in the place of the largest of a row, and nowhere is "
-    "seen to differ for the largest itself"
+    "it differs for some number in the place of the largest, or first, of a row, and "
+    "nowhere is seen to differ for that itself"
 )
 
 
@@ -64,11 +65,17 @@ class Maximum:
 
     Args:  e: in i and j, None where that is not known; over: the index that runs
            past: what may be among the numbers besides, as lanes past the end hold it
+           is_first: whether it is the first of them instead, of which a proof knows as little
     """
 
     e: Expr | None
     over: Symbol = j
     past: Expr = -oo
+    is_first: bool = False
+
+    def of(self, numbers: Sequence[Expr]) -> Expr:
+        """Which one of the numbers of a row, or of a column, it is."""
+        return numbers[0] if self.is_first else Max(*numbers)
 
     @property
     def is_whole(self) -> bool:
@@ -87,9 +94,10 @@ def head_of(maxima: dict[Indexed, Maximum], maximum: Maximum) -> Indexed:
     the largest of something that is not known, or of lanes past the end besides, which blocks decide.
     """
     index = i if maximum.over == j else j
-    name = f"largest_{next(NUMBERS)}"
+    kind = "first" if maximum.is_first else "largest"
+    name = f"{kind}_{next(NUMBERS)}"
     if maximum.is_whole and getattr(maximum.e, "indices", ()) == (i, j):
-        name = f"largest_{maximum.e.base}" + "_of_column" * (index == j)
+        name = f"{kind}_{maximum.e.base}" + "_of_column" * (index == j)
     elif maximum.is_whole:
         name = NAMES.setdefault(replace(maximum, e=maximum.e.as_dummy()), name)
     head = tensor(name, SIZES[index])[index]
@@ -127,7 +135,7 @@ def check_steady(e: Expr, maxima: Iterable[Indexed]) -> None:
     for base in map(name_of, maxima):
         replacements[base] = tensor(f"another_{base}", *base.shape)
     if not equal(e, e.xreplace(replacements)):
-        raise NotRead("a gradient through the largest of a row")
+        raise NotRead("a gradient through the largest, or first, of a row")
 
 
 class Maxima:

@@ -348,7 +348,7 @@ class Numbers(Explicit):
             point = dict(zip(indices_of(head), place, strict=True))
             size = N if maximum.over == j else M
             limits = [(maximum.over, 1, size)]
-            value = Max(*self._entries(maximum.e, point, limits))
+            value = maximum.of(list(self._entries(maximum.e, point, limits)))
             is_known = value.is_real and value >= maximum.past
             return value if is_known else S.NaN
         if name_of(name) == ONEHOT:

@@ -34,6 +34,12 @@ NORM = {"center": True, "bias": True, "residual": True, "dresidual_out": True}
 
 def readings(exam, trial) -> list[Diagnosis]:
     """What is wrong with the results of a launcher's kernels, or cannot be read. Args: trial: of SHAPE"""
+    program = exam.student.program(exam.task.entry)
+    if isinstance(program, str):
+        results = exam.oracle.results
+        shown = in_child(partial(_of_launcher, program, exam.task.entry, results))
+        if shown:
+            return shown
     op, layout = exam.oracle.read_as
     request = replace(exam.oracle.request(trial, layout=layout), op=op)
     outcome = exam.student.call(exam.task.entry, request)
@@ -43,6 +49,48 @@ def readings(exam, trial) -> list[Diagnosis]:
         if any("input" in argument for argument in arguments):
             results, eps = exam.oracle.results, trial.spec.eps
             shown += in_child(partial(_of_launch, launch, results, eps))
+    return shown
+
+
+OF_LANES = re.compile(r"next_power_of_2|cdiv\(")
+MADE = {"empty", "zeros", "ones", "full"}
+
+
+def on_a_gpu(text) -> str:
+    """A launcher's text, line for line, whose tensors are made where a GPU would have them; homework has none."""
+    calls = []
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Call(ast.Attribute(ast.Name("torch"), made)) if made in MADE:
+                if "device" not in [keyword.arg for keyword in node.keywords]:
+                    calls.append((node.end_lineno - 1, node.end_col_offset - 1))
+    lines = [line.encode() for line in text.split("\n")]
+    for line, column in sorted(calls, reverse=True):
+        before, after = lines[line][:column], lines[line][column:]
+        comma = b"" if before.rstrip().endswith((b",", b"(")) else b", "
+        lines[line] = before + comma + b'device="cuda"' + after
+    return b"\n".join(lines).decode()
+
+
+def _of_launcher(program, entry, results) -> list[Diagnosis]:
+    """What is wrong with the results of a function that launches kernels, read with them.
+
+    [] where it is not read, and where a result depends on how many lanes a tile has: a kernel alone says more of that.
+    """
+    from ...verify import norm
+    from ...verify.programs import verify_function
+    from .beliefs import diagnoses
+    from .equations import equations_of
+
+    definitions = norm(**NORM)
+    verdict = verify_function(
+        on_a_gpu(program), definitions, results, "torch", entry, SECONDS, run=False
+    )
+    shown = []
+    for equation in equations_of(verdict, definitions):
+        if OF_LANES.search(equation.yours):
+            return []
+        shown += diagnoses(equation, LABELS.get(equation.output, ""))
     return shown
 
 
