@@ -20,7 +20,6 @@ from sympy import (
     Float,
     IndexedBase,
     Integer,
-    Max,
     Rational,
     S,
     Symbol,
