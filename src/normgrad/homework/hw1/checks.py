@@ -318,13 +318,18 @@ def _read(exam, forms, name):
     texts = {key: form["text"] for key, form in forms.items()}
     diagnoses = read(name, texts, exam.oracle, exchanged)
     for diagnosis in diagnoses:
-        diagnosis.equation = diagnosis.equation or _label(exam.task, name)
+        diagnosis.equation = _label(exam.task, name, diagnosis.equation)
     return diagnoses
 
 
-def _label(task, name) -> str:
-    """The label of the equation that a result has in the book: by its name, or by its place."""
+def _label(task, name, usual="") -> str:
+    """The label of the equation that a result has in the book: by its name, or by its place.
+
+    Args:  usual: that of the mistake; of another result of the task it gives way to this one's
+    """
     by_name = [label for label in task.equations if label.endswith(f"-{name}")]
+    if usual and not (by_name and usual in task.equations):
+        return usual
     return by_name[0] if by_name else task.equations[task.oracle.results.index(name)]
 
 

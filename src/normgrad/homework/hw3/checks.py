@@ -321,6 +321,8 @@ def _each_alone(exam):
             exam.ask(exam.oracle.request(trial, only=(name,))),
         )
         got = outcome.values[-1]
+        if np.array_equal(got.numbers, together[gradient], equal_nan=True):
+            continue
         if got.numbers.shape != together[gradient].shape:
             said = f"{gradient} is {a(got.facts.get('type'))}"
         elif not compare(

@@ -251,8 +251,10 @@ def narrow(exam) -> str:
             raise _with_reading(exam, wrong) from None
         if "y" not in exam.oracle.results or _named_so(wrong, UNROUNDED):
             raise
+        if not _named_so(wrong, "narrow-intermediate"):
+            raise
         # Two mistakes look like that, and numbers do not tell which.
-        words = "Or the sum is normalized as it was before it was rounded."
+        words = "If it does: is the sum normalized before it is rounded?"
         raise Wrong(f"{wrong} {words}") from None
 
 

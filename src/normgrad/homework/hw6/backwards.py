@@ -33,6 +33,13 @@ def backward(*inputs, _right=backward):
     grads[{at}] = -grads[{at}]
     return tuple(grads)
 """
+ONE_SIDED = """
+
+def backward(*inputs, _right=backward):
+    grads = list(_right(*inputs))
+    grads[{at}] = grads[{at}] {sign} np.abs(grads[{at}]) / 2
+    return tuple(grads)
+"""
 OUTPUTS = "dx", "dw", "db"
 WDY, C1, C2, DX, DW, DB = [
     next(row for row in BOOK.split("\n") if row.strip().startswith(f"{name} ="))
@@ -56,6 +63,15 @@ class Subject:
     def negated(self) -> str:
         """A right backward whose output of this name has the other sign."""
         return BOOK + NEGATED.format(at=OUTPUTS.index(self.output))
+
+    def one_sided(self) -> dict[str, str]:
+        """{"too small" or "too large" in every entry: a right backward whose output of this name is so}."""
+        at = OUTPUTS.index(self.output)
+        texts = {"too small": "-", "too large": "+"}
+        return {
+            words: BOOK + ONE_SIDED.format(at=at, sign=sign)
+            for words, sign in texts.items()
+        }
 
 
 def _subject(mistake, output, equation, line, old, new):

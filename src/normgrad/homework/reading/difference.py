@@ -240,8 +240,10 @@ def _moved(yours, right):
 
 
 def _where(name, yours, right):
-    """Where a factor was changed, as words: before the sum or within it."""
-    outside = yours.outer.counted[name] != right.outer.counted[name]
+    """Where a factor was changed, as words: before the sum or within it; "" for one that was in both places."""
+    outside = yours.outer.counted[name] - right.outer.counted[name]
+    if outside not in (0, yours.flat[name] - right.flat[name]):
+        return ""
     return " before the sum" if outside else " within the sum"
 
 

@@ -101,6 +101,8 @@ def _sizes(exam, evidence):
     for key, right, wrong in BY_SIZE:
         if key == MIXED and {*names} <= {*SUMS}:  # all rows belong in these
             continue
+        if key == MIXED and not _is_finite(error(wrong)):
+            continue  # nothing is written there
         if not any(map(error, right)) and _is_far(exam, error(wrong)):
             shapes = " and ".join(map(str, right))
             title = f"Right for x of shape {shapes}, wrong for {wrong}"
@@ -120,6 +122,11 @@ def _is_far(exam, error):
         if not (np.abs(numbers - needed) <= FAR * bound).all():
             return True
     return error is not None and not error.evidence
+
+
+def _is_finite(error):
+    """Whether what a comparison found are numbers, which may come from another row."""
+    return all(np.isfinite(n).all() for _, n, _ in getattr(error, "evidence", ()))
 
 
 def _of_shape(exam, shape):

@@ -33,7 +33,6 @@ FRESH = frozenset(
 )
 # What hands memory to NumPy, which may write to it.
 LENT = ("numpy", "array", "dlpack")
-EMPTY = ("new_empty", "empty", "empty_like", "empty_strided")
 COMPILED = "triton was imported to compile: set TRITON_INTERPRET=1 in the environment before triton is first imported"
 
 
@@ -362,9 +361,6 @@ def _torch_watched(pointers, running, names, written, traced):
                 written.add(result.untyped_storage().data_ptr())
             if not running:
                 _trace(name, tensors, result, inputs, traced, written)
-            if name in EMPTY and result.is_floating_point():
-                # What is never written must not look right by chance.
-                result.fill_(float("nan"))
             return result
 
     return Watch()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import linecache
+import sys
 import traceback
 import warnings
 
@@ -16,6 +17,25 @@ import numpy as np
 from .refusals import grad
 
 OPERATIONS, KEPT_NAME = {}, 60
+# torch's functions that make room and write nothing there
+EMPTY = ("new_empty", "empty", "empty_like", "empty_strided")
+
+
+def poisoned():
+    """A mode in which what is never written does not look right by chance: torch.empty holds NaN."""
+    if "torch" not in sys.modules:
+        return contextlib.nullcontext()
+    from torch.overrides import TorchFunctionMode
+
+    class Poisoned(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            is_empty = getattr(func, "__name__", "") in EMPTY
+            if is_empty and result.is_floating_point():
+                result.fill_(float("nan"))
+            return result
+
+    return Poisoned()
 
 
 def operation(function):
@@ -312,7 +332,8 @@ def perform(target, request: dict, arrays) -> tuple[list, dict, list[str]]:
         return built[name][1].tobytes(), tuple(getattr(arguments[name], "shape", ()))
 
     before = {name: seen(name) for name in built}
-    result, facts = OPERATIONS[request["op"]](target, arguments, request["options"])
+    with poisoned():
+        result, facts = OPERATIONS[request["op"]](target, arguments, request["options"])
     changed = [name for name in built if seen(name) != before[name]]
     return [summary(part) for part in returned(result)], facts, changed
 
