@@ -1,13 +1,17 @@
 """Homework 4: what only a look at memory, masks and names shows, and what is read from a kernel's text."""
 
 import re
+from pathlib import Path
 
 import pytest
 from homework_solutions import changed, checked, flat, named
 from wrong_solutions import wrong
 
+import normgrad.homework as hw
 from normgrad.homework.hw4 import gpu
 from normgrad.homework.reading.kernels import OF_NO_TENSOR, _without_bindings
+from normgrad.homework.solutions import solution
+from normgrad.mistakes.edits import edited
 
 pytest.importorskip("triton")
 
@@ -46,6 +50,29 @@ def test_each_matrix_has_a_row_stride_of_its_own(name):
     report = report_of(task, edit)
     assert not report.passed
     assert "stride-ignored" in named(report) or name == "columns", report
+
+
+STRIDED = (Path(__file__).parent / "homework_strided.py").read_text(encoding="utf8")
+# (what is written instead, the mistake that the launcher's reading names)
+ROWS_IN_TURN = (
+    (("stream + rstd *", "rstd * (stream +"), ("x_hat * c1)", "x_hat * c1))"), "dresidual-scaled"),
+    (("dw += dy * x_hat", "dw += wdy * x_hat"), "weight-in-dw"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ROWS_IN_TURN, ids=lambda case: case[-1])
+def test_a_launcher_is_read_with_its_kernel(tmp_path, case):
+    """A kernel whose rows are known from its launcher alone, which hands in the strides."""
+    *edits, key = case
+    text = solution("hw4") + "\n\n" + edited(STRIDED, edits, "homework_strided.py")
+    (tmp_path / "solution.py").write_text(text, encoding="utf8")
+    report = hw.grade_file(tmp_path / "solution.py", "hw4")[1]
+    assert key in named(report), (named(report), report)
+
+
+def test_a_backward_of_rows_in_turn_is_right(tmp_path):
+    (tmp_path / "solution.py").write_text(solution("hw4") + "\n\n" + STRIDED)
+    assert hw.grade_file(tmp_path / "solution.py", "hw4")[1].passed
 
 
 PYTHON = {
