@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 import torch
-from homework_solutions import graded, of_source
+from homework_solutions import changed, checked, flat, graded, of_source
 from homework_variants_other import norms_by_recursion
 
 import normgrad.homework as hw
@@ -170,3 +170,19 @@ def test_in_a_process_of_its_own(answers, tmp_path, name):
     layer, norms = graded(tmp_path, source, "hw8")
     assert norms.passed, norms
     assert layer.points == layer.max_points - 4 * (name == "torch"), layer
+
+
+# (what is written instead, what is said of the calls)
+CALLS = (
+    (("branches[k - 1](stream)", "branches[k - 1](dy)"), "dy as it came in as dz"),
+    (("            dy = branches", "            branches"), "as dy"),
+    (("reversed(range(len(norms)))", "range(len(norms))"), "first call is that of"),
+    (("norms[k](dy, stream)", "norms[k - 1](dy, stream)"), "The first call is that of"),
+    (("stream.square().sum()", "(2 * stream).square().sum()"), "that of something else"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("edit", "words"), CALLS)
+def test_the_first_call_that_is_another_one_is_named(edit, words):
+    report = checked("gradient-norms", changed("hw8", edit))
+    assert not report.passed and words in flat(report), report

@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import numpy as np
 
 from ...checks.cases import cases
+from ...mistakes.table import UNKNOWN
 from ...tolerance import ELEMENTWISE, SAFETY, unit_roundoff
 from ..hw3.checks import FunctionOracle
 from ..hw4.checks import StreamOracle, StreamTrial, problems
 from ..messages import INPUTS, Wrong, compare, largest
-from ..named import named
+from ..named import Diagnosis, named
 from ..sandbox.student import Given, Request
 from ..task import Draw
 from .text import text
@@ -183,8 +184,8 @@ def norms(gradients) -> np.ndarray:
 SHAPE, PLACES = (3, 5), 6
 
 
-def _answered(exam, stack) -> np.ndarray:
-    """What the student's function returns for a stack, of the right kind."""
+def _answered(exam, stack) -> tuple[np.ndarray, list]:
+    """(what the student's function returns for a stack, of the right kind; what it calls, in order)."""
     outcome, places = exam.ask(stack.request()), len(stack.mixes)
     if len(outcome.values) != 1 or outcome.values[0].facts.get("kind") != "tensor":
         raise Wrong(
@@ -196,7 +197,41 @@ def _answered(exam, stack) -> np.ndarray:
         raise Wrong(
             f"The result has {got}, needs shape ({places},) in float64 for {places} norms."
         )
-    return outcome.values[0].numbers
+    return outcome.values[0].numbers, outcome.facts["calls"]
+
+
+FIRST_CALL = "Which place is the last, and what reaches it?"
+NEXT_CALL = "Follow the gradient from place to place: what does this function need, and where does it come from?"
+CALLED = "All functions are called as they should be. Look at what becomes of the gradients that they return."
+
+
+def _of_calls(calls, depth) -> list:
+    """A Diagnosis of the first call that is another one than the chain rule makes."""
+    dy, stream, right = "dy as it came in", "zeros", []
+    for k in reversed(range(depth + 1)):
+        right.append([f"norms[{k}]", dy, stream])
+        stream = f"what norms[{k}] returned"
+        if k:
+            right.append([f"branches[{k - 1}]", stream])
+            dy = f"what branches[{k - 1}] returned"
+    for number, (call, needed) in enumerate(zip(calls, right, strict=False)):
+        name, *given = call
+        if name != needed[0]:
+            title = f"After {calls[number - 1][0]}, {name} is called"
+            if not number:
+                title = f"The first call is that of {name}"
+            return [Diagnosis(UNKNOWN, title, NEXT_CALL if number else FIRST_CALL)]
+        parameters = ("dy", "dresidual_out") if len(needed) > 2 else ("dz",)
+        for parameter, value, right_value in zip(
+            parameters, given, needed[1:], strict=False
+        ):
+            if value != right_value:
+                title = f"{name} is handed {value} as {parameter}"
+                return [Diagnosis(UNKNOWN, title, NEXT_CALL)]
+    if len(calls) != len(right):
+        title = f"{len(calls)} functions are called, of {len(right)}"
+        return [Diagnosis(UNKNOWN, title, NEXT_CALL)]
+    return [Diagnosis(UNKNOWN, "The size is that of something else", CALLED)]
 
 
 def returns_norms(exam) -> str:
@@ -236,13 +271,14 @@ def by_depth(depths):
         rng, errors = exam.rng(), []
         for depth in depths:
             stack = Stack.drawn(rng, depth, *SHAPE)
-            got = _answered(exam, stack)
+            got, calls = _answered(exam, stack)
             error, allowed, words = compare(
                 "The norm at place ", got, norms(stack.gradients()), stack.bounds()
             )
             if words:
                 where = f"{INPUTS}{depth} branches between {depth + 1} norms"
-                raise Wrong(f"{where}. {words}", diagnoses=_recognized(stack, got))
+                diagnoses = _recognized(stack, got) or _of_calls(calls, depth)
+                raise Wrong(f"{where}. {words}", diagnoses=diagnoses)
             errors.append((error, allowed))
         return largest(errors).capitalize()
 
