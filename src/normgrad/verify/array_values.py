@@ -210,7 +210,7 @@ class Values:
             return values * count
         for value in (left, right):
             if isinstance(value, Turn):
-                raise NotRead("arithmetic with the number of a row")
+                raise NotRead("arithmetic with the number of a row, or of a column")
             if not (is_number(value) or isinstance(value, Array)):
                 raise NotRead(f"{operation} of {type(value).__name__}")
         return arithmetic(operation, left, right)

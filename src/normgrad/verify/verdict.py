@@ -388,6 +388,8 @@ def refused(reason: Exception, claim: str = "") -> Verdict:
         kind = WRONG if isinstance(reason, Wrong) else NOT_READ
         return Verdict(kind, _claims(claim), line=reason.line, why=str(reason))
     why = f"{UNDECIDED}: {reason}"
+    if "zoo" in str(reason):  # SymPy's name for a quotient by 0
+        why = f"{UNDECIDED}: a quotient by 0 at the numbers that were tried"
     if isinstance(reason, RecursionError):
         why = unfollowed(reason)
     return Verdict(NOT_READ, _claims(claim), why=why)
