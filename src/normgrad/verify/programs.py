@@ -65,6 +65,7 @@ from .definitions import (
 )
 from .difference import field_terms
 from .digits import ROUNDED, cancelling, vanishing
+from .entries import definitions_of
 from .functions import (
     BESIDE,
     Input,
@@ -84,7 +85,14 @@ from .python_objects import flat
 from .replay import Case
 from .sizes import Way, at_columns, next_power_of_2, of_sizes
 from .source import is_file, text_of
-from .text import TextOfFile, check_seconds, check_type, value_of, with_helpers
+from .text import (
+    TextOfFile,
+    check_seconds,
+    check_type,
+    module_of,
+    value_of,
+    with_helpers,
+)
 from .values import Misfit
 from .verdict import (
     KINDS,
@@ -947,7 +955,10 @@ class _Claim:
             raise NotRead(f"{words}, and {self.forward.called()} as {shape}")
 
     def called(self):
-        """What the program is called."""
+        """What the program is called: of a text with several functions, and no name that is said, the last."""
+        if isinstance(self.program, str) and not self.name:
+            names = [node.name for node in definitions_of(module_of(self.program))]
+            return names[-1] if len(names) > 1 else "the program"
         return self.name or getattr(self.program, "__name__", "the program")
 
     def _other_defaults(self, bound):

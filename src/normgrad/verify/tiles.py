@@ -65,7 +65,8 @@ DTYPES = "float16 bfloat16 float32 float64 int32 int64 int1".split()
 # between which numbers of the text are float32 or int32 to Triton
 TINY, LARGE = Rational(2) ** -126, 2**31
 POWERS = "N a power of 2"
-# functions of Triton that a tile has as methods, as of 3.7.1, in its interpreter, too
+# functions of Triton that a tile has as methods, as of 3.7.1; the elementary ones of them compile, and its interpreter
+# raises an AttributeError
 MEMBERS = set(
     "abs broadcast_to cos erf exp exp2 expand_dims log log2 max min permute reduce reshape rsqrt sigmoid sin sqrt "
     "sqrt_rn sum trans view".split()

@@ -67,10 +67,9 @@ class Subject:
     def one_sided(self) -> dict[str, str]:
         """{"too small" or "too large" in every entry: a right backward whose output of this name is so}."""
         at = OUTPUTS.index(self.output)
-        texts = {"too small": "-", "too large": "+"}
         return {
-            words: BOOK + ONE_SIDED.format(at=at, sign=sign)
-            for words, sign in texts.items()
+            size: BOOK + ONE_SIDED.format(at=at, sign=sign)
+            for size, sign in {"too small": "-", "too large": "+"}.items()
         }
 
 

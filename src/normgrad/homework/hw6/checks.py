@@ -204,10 +204,11 @@ def _rejects(exam, number) -> str:
         first = outputs.index(subject.output) == number - 1
         if first and _passes(exam, subject.negated()):
             raise Wrong(f"{rejected} {subject.output} has the other sign.")
-        for how, source in subject.one_sided().items() if first else ():
+        for size, source in subject.one_sided().items() if first else ():
             if _passes(exam, source):
-                words = f"{rejected} {subject.output} is {how} in every entry."
-                raise Wrong(f"{words} Compare the sizes of the differences.")
+                raise Wrong(
+                    f"{rejected} {subject.output} is {size} in every entry. Compare the sizes of the differences."
+                )
         by_dividing = subject.mistake == FLAT
         if by_dividing and _all_rejected(exam) and _passes(exam, FLAT_ZERO):
             raise Wrong(f"{rejected} dx is 0 on constant rows.")

@@ -215,7 +215,7 @@ def _of_calls(calls, depth) -> list:
             right.append([f"branches[{k - 1}]", stream])
             dy = f"what branches[{k - 1}] returned"
     for number, (call, needed) in enumerate(zip(calls, right, strict=False)):
-        name, *given = call
+        name, *values = call
         if name != needed[0]:
             title = f"After {calls[number - 1][0]}, {name} is called"
             if not number:
@@ -223,7 +223,7 @@ def _of_calls(calls, depth) -> list:
             return [Diagnosis(UNKNOWN, title, NEXT_CALL if number else FIRST_CALL)]
         parameters = ("dy", "dresidual_out") if len(needed) > 2 else ("dz",)
         for parameter, value, right_value in zip(
-            parameters, given, needed[1:], strict=False
+            parameters, values, needed[1:], strict=False
         ):
             if value != right_value:
                 title = f"{name} is handed {value} as {parameter}"

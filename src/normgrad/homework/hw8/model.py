@@ -158,21 +158,21 @@ def by_depth(function, arguments, options, grad):
     Args:  arguments: dy, mixes, turns
     """
     dy, mixes, turns = arguments.values()
-    calls, known = [], [("dy as it came in", dy.clone())]
+    calls, tensors = [], [("dy as it came in", dy.clone())]
 
     def name_of(value):
         if not torch.is_tensor(value):
             return "no tensor"
         if not value.any():
             return "zeros"
-        names = [name for name, other in known if torch.equal(value, other)]
+        names = [name for name, tensor in tensors if torch.equal(value, tensor)]
         return names[-1] if names else "another tensor"
 
     def recorded(name, compute):
-        def call(*given):
-            calls.append([name, *map(name_of, given)])
-            result = compute(*given)
-            known.append((f"what {name} returned", result.clone()))
+        def call(*arguments):
+            calls.append([name, *map(name_of, arguments)])
+            result = compute(*arguments)
+            tensors.append((f"what {name} returned", result.clone()))
             return result
 
         return call

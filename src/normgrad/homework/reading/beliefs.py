@@ -68,8 +68,8 @@ def _clauses(equation):
             if finding.slot == "all":
                 where = "every term"
             edited.setdefault(where, []).append(finding.edit.words)
-    for where, words in edited.items():
-        clauses.append(f"in {where}, {' and '.join(dict.fromkeys(words))}")
+    for where, edits in edited.items():
+        clauses.append(f"in {where}, {' and '.join(dict.fromkeys(edits))}")
     return clauses if len(clauses) <= MOST_CLAUSES else []
 
 
