@@ -1,7 +1,7 @@
 """Homework 7 as students do it: operators of their own, right and wrong, and some on which nothing can be learned."""
 
 import pytest
-from homework_operators import OPERATORS, TRIVIAL
+from homework_operators import OPERATORS, TRIVIAL, WEIGHT_NORM
 from homework_solutions import changed, checked, flat, graded, of_source
 
 import normgrad.homework as hw
@@ -147,3 +147,20 @@ def test_a_forward_that_can_be_read_has_its_gradients_worked_out(tmp_path, name,
     else:
         report = checked("norm-project", source, feedback="solution")
     assert words in flat(report), report
+
+
+# One change of the text makes each of them right.
+NEARLY = {
+    "parentheses": WEIGHT_NORM.replace(
+        "r * (dy - unit * dg[:, None])", "r * dy - unit * dg[:, None]"
+    ),
+    "a sum too many": changed(
+        "hw7", ("wdy.mean(-1, keepdims=True)", "wdy.mean(-1, keepdims=True).sum()")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEARLY)
+def test_parentheses_and_a_sum_too_many_are_found(name):
+    report = checked("norm-project", NEARLY[name])
+    assert "right with one change of line" in flat(report), report

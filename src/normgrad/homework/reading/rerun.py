@@ -211,13 +211,23 @@ def held(target, arguments, options, grad):
 
 
 def without_more(node, names):
-    """Changes that put no part in: of an operation, a number, a name; a part left out; a sum for a mean."""
+    """Changes that put no part in: of an operation, a number, a name; a part left out; a sum for a mean; parentheses."""
     if isinstance(node, ast.BinOp):
         for operation in OPERATIONS:
             if not isinstance(node.op, (operation, ast.Pow)):
                 yield ast.BinOp(node.left, operation(), node.right)
         yield node.left
         yield node.right
+        left, right = node.left, node.right
+        if isinstance(left, ast.BinOp):
+            inner = ast.BinOp(left.right, node.op, right)
+            yield ast.BinOp(left.left, left.op, inner)
+        if isinstance(right, ast.BinOp):
+            inner = ast.BinOp(left, node.op, right.left)
+            yield ast.BinOp(inner, right.op, right.right)
+    match node:
+        case ast.Call(ast.Attribute(value, "sum" | "mean")):
+            yield value
     if isinstance(node, ast.UnaryOp):
         yield node.operand
     if isinstance(node, ast.Constant):
