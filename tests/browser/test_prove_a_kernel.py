@@ -124,6 +124,27 @@ def test_the_lines_that_a_verdict_names_are_marked(box):
     assert opened.page.locator(".prove-old").is_visible()
 
 
+# A layer as it is pasted, without the head of its file.
+HEADLESS = """class RMSNorm(nn.Module):
+    def __init__(self, dim, eps=1e-6):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        rstd = torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
+        return x * rstd * self.weight
+"""
+
+
+def test_a_text_without_imports_is_read(box):
+    own = box()
+    assert "Proved" in own.check(HEADLESS).first.inner_text()
+    assert (
+        "imports nothing: import torch" in own.page.locator(".prove-found").inner_html()
+    )
+
+
 def test_nothing_of_a_text_is_run(box):
     """No request is made, as every reader of these tests sees to, and Python has written no file."""
     opened = box()
