@@ -211,7 +211,7 @@ def held(target, arguments, options, grad):
 
 
 def without_more(node, names):
-    """Changes that put no part in: of an operation, a number, a name; a part left out; a sum for a mean; parentheses."""
+    """Changes that put no part in: an operation, a number, a name, parentheses; a part left out; a sum for a mean."""
     if isinstance(node, ast.BinOp):
         for operation in OPERATIONS:
             if not isinstance(node.op, (operation, ast.Pow)):
