@@ -13,7 +13,7 @@ from normgrad.homework.gravity import GRAVITY
 from normgrad.homework.named import named
 from normgrad.homework.reading import beliefs, child
 from normgrad.homework.reading.child import in_child
-from normgrad.homework.reading.tasks import RIGHT, read
+from normgrad.homework.reading.tasks import RIGHT, Reads, read
 from normgrad.homework.task import find
 from normgrad.mistakes.edits import edited
 from normgrad.mistakes.table import MISTAKES
@@ -315,3 +315,19 @@ def test_a_formula_is_called_right_only_where_it_is(name):
     text = edited(solutions.solution(task.homework), edits, name)
     shown = read(task.reads, task.entry, text, wrong_results)
     assert words in shown[0].title, shown
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("np.round(x, 6)", "Line 3 rounds numbers to some decimals"),
+        ("x.round(6)", "Line 3 rounds numbers to some decimals"),
+        ("x * (x == x)", "Not read: line 3, a comparison of numbers in arrays"),
+    ],
+)
+def test_a_line_that_rounds_is_named_and_no_other(line, title):
+    """verify speaks of what may be rounded where a text compares two arrays, too."""
+    text = f"import numpy as np\ndef f(x, weight, eps):\n    return {line}\n"
+    reads = Reads(("y",), {})
+    (diagnosis,) = read(reads, "f", text, ["y"])
+    assert diagnosis.title.startswith(title), diagnosis

@@ -684,9 +684,9 @@ def _by_rows(reduce):
     """
 
     @wraps(reduce)
-    def reduced(a, axes, keep=False, *options):
+    def reduced(a, axes, keep=False, *options, **named):
         if type(a) is not Split:
-            return reduce(a, axes, keep, *options)
+            return reduce(a, axes, keep, *options, **named)
         if sorted(axes) == [2] and a.rows.ndim == 2:
             return Split(reduce(a.rows, [1], keep, *options))
         if sorted(axes) == [0, 1] and not keep:
@@ -1000,8 +1000,11 @@ def indexed(a: Array, key: Any, write: bool = False) -> Array:
             raise NotRead("one entry, or a part, of an array")
         axis += 1
     view = moved(a, order, turns)
-    for position, keep in firsts.items():
-        first = greatest(view, [position], keep, True)
+    if len(firsts) > 1:
+        raise NotRead("one entry, or a part, of an array")
+    if firsts:
+        ((position, keep),) = firsts.items()
+        first = greatest(view, [position], keep, is_first=True)
         is_number_of_its_own = a.library == "numpy" and not first.ndim
         return scalar(first) if is_number_of_its_own else perhaps_view(a, first)
     if write or order or a.library == "torch":

@@ -89,11 +89,12 @@ class Condition:
         if self.kind == TAKEN:
             return ""
         e = definitions.defs.unfold(self.relation.lhs)
-        if _may_be_0_in_every_row(e, (*maxima, *definitions.largest)):
+        heads = (*maxima, *definitions.largest)
+        if _may_be_0_in_every_row(e, heads):
             # what is subtracted from a whole row cancels in its variance
             with suppress(NotImplementedError, OutOfPatience):
                 e = as_powers(nf(e))
-        if _may_be_0_in_every_row(e, (*maxima, *definitions.largest)):
+        if _may_be_0_in_every_row(e, heads):
             return "and every row may have an entry for which it is not so"
         try:
             if self._leaves_out_more_than_points(e, definitions):

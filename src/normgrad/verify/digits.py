@@ -345,7 +345,7 @@ def is_variance(operator: str, a: Expr, b: Expr) -> bool:
     result = expand(a - b if operator == "Sub" else a + b)
     if of_a_row:
         has_level = a.has(LEVEL) and b.has(LEVEL) and not result.has(LEVEL)
-        return has_level or a != 0 == result
+        return has_level or (a != 0 and result == 0)
     if not (a.is_polynomial(LEVEL) and b.is_polynomial(LEVEL)):
         return False
     a, b, result = (e.coeff(LEVEL, 2) for e in (a, b, result))
@@ -371,7 +371,7 @@ def _is_square_of_deviation(operator, a, b, on_level):
     if not result.is_polynomial(DEVIATION) or degree(result, DEVIATION) < 2:
         return False
     at_level = {DEVIATION: S.Zero}
-    return bool(result.xreplace(at_level) == 0 != a.xreplace(at_level))
+    return a.xreplace(at_level) != 0 and result.xreplace(at_level) == 0
 
 
 # of how much the entries of a row of three columns are above its level

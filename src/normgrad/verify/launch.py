@@ -14,7 +14,7 @@ import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from sympy import Expr, Max, Ne, S, evaluate, expand, nan
@@ -285,7 +285,7 @@ class Caller:
                 )
         reasons = []
         chunked = _chunked(blocks, names, values, grid)
-        for kinds in [*_assignments(blocks, values), *chunked]:
+        for kinds in chain(_assignments(blocks, values), chunked):
             try:
                 attempt = _Attempt(kernel, names, values, grid, kinds)
                 tiles, held = attempt.read()

@@ -249,16 +249,15 @@ def narrow(exam) -> str:
     except Wrong as wrong:
         if not wrong.diagnoses or _named_so(wrong, "digits-lost"):
             raise _with_reading(exam, wrong) from None
-        if "y" not in exam.oracle.results or _named_so(wrong, UNROUNDED):
-            raise
-        if not _named_so(wrong, "narrow-intermediate"):
+        is_either = _named_so(wrong, NARROW) and not _named_so(wrong, UNROUNDED)
+        if "y" not in exam.oracle.results or not is_either:
             raise
         # Two mistakes look like that, and numbers do not tell which.
         words = "If it does: is the sum normalized before it is rounded?"
         raise Wrong(f"{wrong} {words}") from None
 
 
-UNROUNDED = "sum-not-rounded"
+UNROUNDED, NARROW = "sum-not-rounded", "narrow-intermediate"
 
 
 def _named_so(wrong, key) -> bool:

@@ -26,20 +26,20 @@ def backward(dy, x, weight, mean, rstd):
     db = dy.sum(0)
     return dx, dw, db
 """
-NEGATED = """
+CHANGED = """
 
 def backward(*inputs, _right=backward):
     grads = list(_right(*inputs))
-    grads[{at}] = -grads[{at}]
+    grad = grads[{at}]
+    grads[{at}] = {value}
     return tuple(grads)
 """
-ONE_SIDED = """
-
-def backward(*inputs, _right=backward):
-    grads = list(_right(*inputs))
-    grads[{at}] = grads[{at}] {sign} np.abs(grads[{at}]) / 2
-    return tuple(grads)
-"""
+# {what is wrong with all entries of a gradient, as a report says it: what they are then}
+ENTRIES = {
+    "has the other sign.": "-grad",
+    "is too small in every entry. Compare the sizes of the differences.": "grad - np.abs(grad) / 2",
+    "is too large in every entry. Compare the sizes of the differences.": "grad + np.abs(grad) / 2",
+}
 OUTPUTS = "dx", "dw", "db"
 WDY, C1, C2, DX, DW, DB = [
     next(row for row in BOOK.split("\n") if row.strip().startswith(f"{name} ="))
@@ -60,17 +60,9 @@ class Subject:
         """Its text."""
         return edited(BOOK, self.edits, self.mistake)
 
-    def negated(self) -> str:
-        """A right backward whose output of this name has the other sign."""
-        return BOOK + NEGATED.format(at=OUTPUTS.index(self.output))
-
-    def one_sided(self) -> dict[str, str]:
-        """{"too small" or "too large" in every entry: a right backward whose output of this name is so}."""
-        at = OUTPUTS.index(self.output)
-        return {
-            size: BOOK + ONE_SIDED.format(at=at, sign=sign)
-            for size, sign in {"too small": "-", "too large": "+"}.items()
-        }
+    def changed(self, value: str) -> str:
+        """A right backward but for its output of this name. Args: value: of ENTRIES"""
+        return BOOK + CHANGED.format(at=OUTPUTS.index(self.output), value=value)
 
 
 def _subject(mistake, output, equation, line, old, new):

@@ -101,9 +101,9 @@ def _sizes(exam, evidence):
     for key, right, wrong in BY_SIZE:
         if key == MIXED and {*names} <= {*SUMS}:  # all rows belong in these
             continue
-        if key == MIXED and not _is_finite(error(wrong)):
-            continue  # nothing is written there
         if not any(map(error, right)) and _is_far(exam, error(wrong)):
+            if key == MIXED and not _is_finite(error(wrong)):
+                continue  # nothing is written there
             shapes = " and ".join(map(str, right))
             title = f"Right for x of shape {shapes}, wrong for {wrong}"
             return [named(key, title=title)]

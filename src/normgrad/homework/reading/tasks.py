@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -23,6 +24,8 @@ LONGEST = 160
 UNREAD = (
     "Your equation cannot be shown: what that line does is not followed in letters."
 )
+# verify's reasons for np.round(x, 6), torch.round(x) and x.round(6)
+ROUNDING = re.compile(r"(numpy\.|torch\.|the attribute )(round|around)\b.*")
 ROUNDS = "Where would an equation of the chapter round? Its digits are lost there."
 OPEN = (
     "It is right at some numbers at most. Look at what a bound, a branch or an absolute value in it does to rows of "
@@ -202,7 +205,7 @@ def _of_number(case):
 
 def _unread(kind, line, why):
     """What is said of a line that is not followed."""
-    if "round" in why.split(".")[-1]:
+    if ROUNDING.fullmatch(why):
         return Diagnosis(
             UNKNOWN, f"Line {line} rounds numbers to some decimals", ROUNDS
         )

@@ -123,9 +123,9 @@ class Known:
             note_stride(*value if isinstance(value, tuple | list) else (value,))
         reasons = []
         for header, run in self.overloads:
-            aliases = ALIASES if "input" in header.parameters else {}
-            if self.name.startswith(IN_PYTHON):
-                aliases = {}
+            is_compiled = not self.name.startswith(IN_PYTHON)
+            has_aliases = is_compiled and "input" in header.parameters
+            aliases = ALIASES if has_aliases else {}
             named = {aliases.get(name, name): value for name, value in options.items()}
             if len(named) < len(options):
                 raise NotRead("a parameter under both of its names")
