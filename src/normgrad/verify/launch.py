@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, product
+from math import prod
 from typing import Any
 
 from sympy import Expr, Max, Ne, S, evaluate, expand, nan
@@ -201,9 +202,6 @@ class Caller:
         many programs do may be guarded in the kernel. What asks how many there are may share out the rows among any
         number.
         """
-        functions = _functions(kernel)
-        if not functions or "num_programs" in " ".join(map(ast.unparse, functions)):
-            return
         ways = _assignments(blocks, values), ("rows", "row tiles", "column tiles")
         for axis, kinds, kind in product(range(len(grid)), *ways):
             try:
@@ -217,6 +215,20 @@ class Caller:
             sizes = needed and state().way.example([grid[axis] < needed])
             if sizes:
                 words = f"axis {axis} of the grid has {grid[axis]} programs, needs {needed}, as {sizes}"
+                raise _left_out(words, kernel, values)
+
+    def _check_chunks(self, kernel, names, values, grid, blocks):
+        """Refuses a grid that has fewer programs than the kernel needs for R rows each.
+
+        For `for r in range(R): row = pid * R + r`. It stops kernel[(M // R,)], which leaves the last rows out.
+        """
+        count = prod(grid)
+        axes = {axis: "programs" for axis, size in enumerate(grid) if size != 1}
+        for needed, kinds in _chunked(blocks, names, values):
+            sizes = state().way.example([count < needed])
+            given = kernel, names, values, grid, kinds, axes
+            if sizes and _is_read(*given):
+                words = f"the grid has {count} programs, needs {needed}, as {sizes}"
                 raise _left_out(words, kernel, values)
 
     def _check_strides(self, kernel, names, values, grid, blocks):
@@ -284,7 +296,12 @@ class Caller:
                     f"a tile of {key} = {e} lanes, of which 2**20 are the most"
                 )
         reasons = []
-        chunked = _chunked(blocks, names, values, grid)
+        several = [count for count in grid if count != 1]
+        chunked = (
+            kinds
+            for needed, kinds in _chunked(blocks, names, values)
+            if several == [needed]
+        )
         for kinds in chain(_assignments(blocks, values), chunked):
             try:
                 attempt = _Attempt(kernel, names, values, grid, kinds)
@@ -302,7 +319,9 @@ class Caller:
         if not accusations:
             given = kernel, names, values, grid
             self._check_one_block(*given, blocks)
-            self._check_grid(*given, blocks)
+            if not _counts_programs(kernel):
+                self._check_grid(*given, blocks)
+                self._check_chunks(*given, blocks)
             self._check_strides(*given, blocks)
             self._check_lanes(*given)
             self._check_lengths(kernel, values)
@@ -603,23 +622,28 @@ def _assignments(blocks, values, given=()) -> list[dict[str, Any]]:
     return found
 
 
-def _chunked(blocks, names, values, grid) -> Iterator[dict[str, Any]]:
-    """As _assignments, with an argument for the number of rows that each program takes, one after the other.
+def _chunked(blocks, names, values) -> Iterator[tuple[Expr, dict[str, Any]]]:
+    """(how many programs are needed, as _assignments) for each argument that may be how many rows a program takes.
 
-    For `for r in range(R): row = pid * R + r` in a grid of cdiv(M, R). It stops a grid of another number of programs,
-    and a second axis of it, whose programs would take the same rows.
+    For `for r in range(R): row = pid * R + r` in a grid of cdiv(M, R). A grid of another number of programs is stopped
+    by who asks, and so is a second axis of it, whose programs would take the same rows.
     """
     for key in names:
         if not _is_count(values.get(key)):
             continue
         e = plain(values[key])
         needed = ceiling(M, e) if e.is_positive and e not in (S.One, M) else S.One
-        if needed == 1 or [count for count in grid if count != 1] != [needed]:
-            continue
-        if not state().way.divides(e, M):
+        if needed != 1 and not state().way.divides(e, M):
             others = {name: blocks[name] for name in blocks if name != key}
             for kinds in _assignments(others, values):
-                yield {key: CHUNK, **kinds}
+                yield needed, {key: CHUNK, **kinds}
+
+
+def _counts_programs(kernel) -> bool:
+    """Whether a kernel may ask how many programs there are."""
+    functions = _functions(kernel)
+    texts = " ".join(map(ast.unparse, functions))
+    return not functions or "num_programs" in texts
 
 
 def _is_read(*arguments, **options) -> bool:

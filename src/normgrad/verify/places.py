@@ -51,6 +51,9 @@ class floordiv(Function):  # noqa: N801 - as cdiv
         """The quotient itself, of numbers."""
         return a // b if a.is_Integer and b.is_Integer and b > 0 else None
 
+    def _eval_is_nonnegative(self):
+        return True if self.args[0].is_nonnegative else None
+
 
 CEILING, FLOOR = cdiv, floordiv
 LEAST = Function("least", integer=True)
