@@ -204,10 +204,10 @@ class Classes:
                 raise NotRead(f"{node.name}.{name}, which is no plain method")
             if name.startswith("__") and name not in PLAIN:
                 raise NotRead(f"{node.name}.{name}, which Python calls by itself")
-            if is_static and (name in PLAIN or name == "backward"):
-                raise NotRead(f"{node.name}.{name}, a method without self")
             (static if is_static else methods)[name] = value
             value.scope = scope
+        if "backward" in static and "forward" in methods:
+            raise NotRead(f"{node.name}.backward, without the self of forward")
         scope.names[node.name] = Layer(
             node.name, methods, set(), plain=True, static=static
         )

@@ -45,7 +45,8 @@ def cancelling(lines: Iterable[int]) -> str:
 
 
 OVERFLOWS = (
-    "with exp of what no maximum is subtracted from, which overflows float32 above 88"
+    "with exp of what no maximum is subtracted from, "
+    "which overflows float32 above 88 and is 0 below -104"
 )
 
 

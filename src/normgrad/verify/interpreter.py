@@ -391,6 +391,22 @@ class Reader(Walker):
                 raise NotRead("a list that grows by +=")
         return self.values.operate(operation, old, value)
 
+    def read_Added(self, node, scope):
+        """total = total + term, for a term that leaves the total's shape as it is.
+
+        For a total of zeros(N). It stops zeros(1), to which += of N columns is an error, and + makes a new array.
+        """
+        name, operation = node.target.id, type(node.op).__name__
+        total, term = scope.load(name), self.evaluate(node.value, scope)
+        state().line = node.lineno
+        if isinstance(total, Array) and not total.memory.cell:
+            zeros = array(total.shape, sympy.S.Zero, total.library, total.dtype)
+            result = self.values.operate(operation, zeros, term)
+            if result.shape != total.shape:
+                raise NotRead("a sum of terms that have another shape")
+            total.memory.dtype = result.dtype
+        scope.names[name] = self._changed(operation, total, term)
+
     def read_For(self, node, scope):
         """A loop over values, or over all rows or columns."""
         if node.orelse:
@@ -409,8 +425,9 @@ class Reader(Walker):
 
     def _all_turns(self, node, rows, scope):
         """A loop over all rows, or columns: its body once."""
-        numbers = {name for name, v in scope.names.items() if is_number(v)}
-        body = [_as_added(statement, numbers) for statement in node.body]
+        body, added = _with_sums(node, scope.names)
+        for name in added:
+            scope.names[name] = _apart(scope.names[name])
         own, sums = local_names([node.target, *body], in_place=False), []
         for name in local_names(body) - own:
             value = scope.names.get(name)
@@ -788,14 +805,47 @@ def _in_place(target, operation, value):
     return target
 
 
-def _as_added(statement, numbers):
-    """`total = total + term` as `total += term`, where the total was a number before the loop."""
+class Added(ast.AugAssign):
+    """`total = total + term`, which binds a total anew, where += changes it in place."""
+
+
+def _with_sums(loop, names):
+    """(a loop's statements with `total = total + term` as `total += term`, the totals).
+
+    For a number or an array from before the loop. It stops a total that the loop binds to a view by another statement,
+    which += would write through.
+    """
+    body, totals = [], {}
+    for statement in loop.body:
+        added = _as_added(statement)
+        total = added and added.target.id
+        others = [other for other in loop.body if other is not statement]
+        is_value = isinstance(names.get(total), int | Scalar | Array)
+        if is_value and total not in local_names([loop.target, *others]):
+            statement = totals[total] = added
+        body.append(statement)
+    return body, totals
+
+
+def _as_added(statement):
+    """`total = total + term`, `total = term + total` or `total = total - term` as `total += term`; None for another."""
     match statement:
-        case ast.Assign([ast.Name(total)], ast.BinOp(ast.Name(left), ast.Add(), term)):
-            if total == left and total in numbers:
-                added = ast.AugAssign(statement.targets[0], ast.Add(), term)
+        case ast.Assign([ast.Name(total)], ast.BinOp(ast.Name(left), operation, term)):
+            if total == left and isinstance(operation, ast.Add | ast.Sub):
+                added = Added(statement.targets[0], operation, term)
                 return ast.copy_location(added, statement)
-    return statement
+    match statement:
+        case ast.Assign([ast.Name(total)], ast.BinOp(term, ast.Add(), ast.Name(right))):
+            if total == right:
+                added = Added(statement.targets[0], ast.Add(), term)
+                return ast.copy_location(added, statement)
+    return None
+
+
+def _apart(value):
+    """A total that is no view, so that what adds to it changes nothing else."""
+    is_array = isinstance(value, Array) and value.mutable and not value.memory.cell
+    return copied(value) if is_array else value
 
 
 def _running(value):

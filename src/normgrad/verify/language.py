@@ -45,8 +45,11 @@ from .tables.dtypes import (
 from .tables.elementary import DIVISOR, functions
 from .tiles import POWERS, Tiles
 from .values import (
-    INFINITE,
+    COLUMN,
+    CORNER,
     LANES,
+    ROW,
+    UNFOLLOWED,
     Condition,
     Flag,
     Index,
@@ -64,6 +67,7 @@ from .values import (
     of_constants,
     plain,
     uncompiled,
+    unfollowed_lane,
 )
 
 FUNCTIONS = functions("language", "libdevice", "helpers")
@@ -315,7 +319,7 @@ class Language:
         words = {"nan": nan, "-inf": -oo, "inf": oo}
         if isinstance(value, str) and value.lower() in words:
             if value.lower() != "nan":
-                INFINITE.set(True)
+                UNFOLLOWED.set(True)
             return plain(words[value.lower()], dtype=frozenset({"float"}))
         number = self.tiles.number(value)
         if constants(value) is None:
@@ -540,7 +544,8 @@ class Language:
             raise NotRead("a choice by a limit of dtypes, with a number past it")
         chosen, sure = x, condition.holds
         if condition.zero is not None:
-            sure = (True, False, False, False)
+            is_of_rows = condition.zero.is_of_rows
+            sure = (True, is_of_rows, False, False)
             if self.tiles.launch.zero:
                 self.tiles.sums.needs(condition.zero, Eq, TAKEN)
             else:
@@ -552,7 +557,7 @@ class Language:
             raise NotRead("a choice by values")
         axes = fit(fit(x.axes, y.axes), condition.axes)
         parts = zip(chosen.parts, sure, strict=True)
-        parts = [part if holds else nan for part, holds in parts]
+        parts = [part if holds else unfollowed_lane(part) for part, holds in parts]
         if condition.zero is not None and condition.zero.inside.is_Indexed:
             for k, number in enumerate(condition.zero.parts):
                 if k and number == 0:  # a lane past the end, loaded as 0
@@ -566,8 +571,12 @@ class Language:
             raise NotRead("a choice by values that are equal, or not known")
         self.tiles.sums.needs(difference, DIVISOR, COMPARED)
         chosen = apply(_larger, a, b, x, y)
-        past = [nan if part.has(Heaviside) else part for part in chosen.parts[1:]]
-        return replace(chosen, parts=(chosen.inside, *past))
+        parts = list(chosen.parts)
+        for k in (COLUMN, ROW, CORNER):
+            is_same = k == COLUMN and difference.is_of_rows
+            if parts[k].has(Heaviside) and not is_same:
+                parts[k] = unfollowed_lane(parts[k])
+        return replace(chosen, parts=tuple(parts))
 
     def expand_dims(self, input, axis):
         """A tile with an axis of length 1."""

@@ -208,14 +208,16 @@ class Maxima:
         """The largest of the lanes of columns, which have an axis still.
 
         For rows that are loaded with other=-inf, or any other number. It stops lanes past the end of which nothing is
-        known, which may hold nan or inf.
+        known, which may hold nan, and those that hold inf, which no number of a row is.
         """
         columns = value.place("C")
         if columns is None or not columns.lanes or not value.complete:
             raise NotRead("a maximum over lanes of what no kernel loaded there")
         if columns.past and value.parts[COLUMN] is nan:
             raise Unknown("a column past the end is not known, and is in a maximum")
-        if value.inside in (nan, -oo) or self._moving(*value.parts):
+        if columns.past and value.parts[COLUMN].has(oo):
+            raise NotRead("a maximum over lanes past the end that hold inf")
+        if value.inside in (nan, oo, -oo) or self._moving(*value.parts):
             raise NotRead("a maximum of what is not known")
         if value.place("R") is None:
             raise NotRead("a maximum of what is the same in every row")
@@ -320,6 +322,8 @@ class Maxima:
         Args:  carried: (what a name held before the loop, what it holds after a turn, its symbol)
         """
         start, end, before = carried
+        if start.inside == oo:
+            raise NotRead("a maximum that is inf before the first turn")
         if start.inside == -oo and not turns.is_positive:
             raise NotRead("a maximum in a loop that may make no turn")
         symbol, tile = self.running.get(name_of(end.inside), (None, None))

@@ -66,6 +66,7 @@ class Access:
 
     Args:  row, column: its places; loops: the open loops; value: what is stored, in i and j
            atomic: whether it is added; line: of the source
+           rounded: where what is stored lost digits in 16 bits, as "float16 (line 9)"
     """
 
     row: Place | None
@@ -74,6 +75,7 @@ class Access:
     line: int
     value: Expr | None = None
     atomic: bool = False
+    rounded: str = ""
 
     @property
     def places(self) -> list[Place]:
@@ -256,7 +258,7 @@ class Memory:
         left = self._bounds(mask, places, "reads")
         row, column = by_letter.get("i"), by_letter.get("j")
         access = Access(row, column, tuple(self.places.active), self.line)
-        inside = self._stored(pointer, access)
+        inside, rounded = self._stored(pointer, access)
         if inside is None:
             if bound.before is None:
                 raise Wrong(f"{pointer.name} is read before it is written")
@@ -285,7 +287,8 @@ class Memory:
             return masked if axes <= left else nan
 
         parts = inside, past(column), past(row), past(column, row)
-        return Number(parts, pointer.axes, frozenset(places), dtype=FLOATS)
+        number = Number(parts, pointer.axes, frozenset(places), dtype=FLOATS)
+        return replace(number, rounded=rounded)
 
     def _at_target(self, inside, column, row):
         """The entry in the column of a row's target, as the sum of the entries times 0 or 1.
@@ -298,7 +301,7 @@ class Memory:
         return total(N, lambda r: ONEHOT[row.symbol, r] * inside.xreplace({letters: r}))
 
     def _stored(self, pointer, access):
-        """What this program has stored in that entry, None where it has stored nothing in the tensor.
+        """(what this program has stored in that entry, where it was rounded); None where it has stored nothing.
 
         For x + residual, which is stored and read again. It stops a read of tiles that no store has reached.
         """
@@ -307,7 +310,7 @@ class Memory:
         if name in self.faults:
             raise NotRead(f"{name} is read after a store that is not followed")
         if not stores:
-            return None
+            return None, ""
         for store in stores:
             self._apart(name, store, access)
         same = any(s.column == access.column for s in stores)
@@ -318,7 +321,7 @@ class Memory:
             self._say_unfenced(stores)
         pairs = (i, access.row), (j, access.column)
         symbols = {letter: p.symbol for letter, p in pairs if p is not None}
-        return stores[0].value.xreplace(symbols)
+        return stores[0].value.xreplace(symbols), stores[0].rounded
 
     def fence(self) -> None:
         """tl.debug_barrier(): every thread of the program sees what is stored until here."""
@@ -422,7 +425,9 @@ class Memory:
             raise NotRead(f"{name}: what is stored depends on another entry's place")
         row = by_letter.get("i", by_letter.get("p"))
         loops = tuple(self.places.active)
-        access = Access(row, by_letter.get("j"), loops, self.line, inside, atomic)
+        column = by_letter.get("j")
+        given = row, column, loops, self.line, inside, atomic, value.rounded
+        access = Access(*given)
         own = [row, access.column, value.place("R") if atomic else None]
         if not set(loops) <= {p.loop for p in own if p is not None}:
             raise NotRead(f"{name}: the turns of a loop store in one entry")

@@ -79,6 +79,7 @@ from .functions import (
 from .guesses import UnknownName, guesses
 from .interpreter import Raised
 from .maxima import check_steady, of_maxima
+from .over_rows import Listed
 from .pairs import with_forward
 from .places import CEILING, FLOOR
 from .python_objects import flat
@@ -1140,6 +1141,9 @@ def _of_output(name, value, definitions, seconds, shapes):
     head = definitions.outputs[name]
     shape = tuple(head.base.shape) if isinstance(head, Indexed) else ()
     shape = shapes.get(name, shape)
+    if isinstance(value, Listed):
+        why = f"{name} is a list of rows; return np.array or torch.stack of it"
+        return Verdict(NOT_READ, why=why)
     if not isinstance(value, Array):
         words = f"{name} is {type(value).__name__}, no array"
         if value is None and compare(S.Zero, head, definitions.defs).kind != REFUTED:

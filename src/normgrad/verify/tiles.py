@@ -31,9 +31,9 @@ from .tables.dtypes import (
 from .values import (
     COLUMN,
     CORNER,
-    INFINITE,
     LANES,
     ROW,
+    UNFOLLOWED,
     Condition,
     Dtype,
     Flag,
@@ -100,7 +100,7 @@ class Tiles:
         # arguments with tl.constexpr; constants of the module that the binding gives a value
         self.constexprs: set[str] = set()
         self.constants: set[str] = set()
-        INFINITE.set(False)
+        UNFOLLOWED.set(False)
         # the axes of the grid whose program's number is asked for
         self.asked: set[int] = set()
         # the lengths of tiles
@@ -174,14 +174,15 @@ class Tiles:
             self.guessed[f"{name} of at least 1"] = None
 
     def sure(self, reason: NotRead) -> NotRead:
-        """The reason, which accuses no kernel with infinities of what is not known.
+        """The reason, which accuses no kernel with lanes that a run knows and this reading does not.
 
-        For -inf * scale, which is -inf where the scale is positive, and for exp(log(0)), which is 0. Without it a
-        softmax of x * scale is accused.
+        For -inf * scale, which is -inf where the scale is positive, for exp(log(0)), which is 0, and for a choice by
+        values. Without it a softmax of x * scale is accused.
         """
-        if not (INFINITE.get() and isinstance(reason, Unknown)):
+        if not (UNFOLLOWED.get() and isinstance(reason, Unknown)):
             return reason
-        return NotRead(f"{reason}, or is of an infinity", reason.line)
+        words = "or is of an infinity, or of a choice by values"
+        return NotRead(f"{reason}, {words}", reason.line)
 
     def keep_sum(self, dtype: frozenset, line: int) -> None:
         """Keeps that a sum is accumulated below float32, where that is so whatever the tensors' dtypes."""

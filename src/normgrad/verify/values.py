@@ -53,8 +53,9 @@ class Misfit(Wrong):
 
 # what a claim says of memory that a kernel adds to, after its name
 BEFORE = "is 0 before the kernel runs"
-# whether an infinity stands in a kernel, or an operation of known numbers was infinite, as 1 / 0 in a lane past the end
-INFINITE: ContextVar[bool] = ContextVar("infinite", default=False)
+# whether a lane is nan that a run may know: an infinity stands in a kernel, an operation of known numbers was infinite,
+# as 1 / 0 in a lane past the end, or a choice by values is not known there
+UNFOLLOWED: ContextVar[bool] = ContextVar("unfollowed", default=False)
 
 
 class Unknown(Wrong):
@@ -156,6 +157,11 @@ class Number:
     def place(self, axis: str) -> Place | None:
         """The place that it depends on along an axis."""
         return next((p for p in self.places if p.axis == axis), None)
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether it is one number for each row, the same in lanes past the end of the columns."""
+        return self.place("C") is None and self.parts[COLUMN] == self.inside
 
     @property
     def complete(self) -> bool:
@@ -338,6 +344,13 @@ def merged(*values: Number) -> frozenset:
     return places
 
 
+def unfollowed_lane(part: Expr) -> Expr:
+    """nan for what is in a lane, which a run may know."""
+    if part is not nan:
+        UNFOLLOWED.set(True)
+    return nan
+
+
 def known(part: Expr) -> Expr:
     """The part, or nan where it has no value; -oo is one, which a masked lane holds in a maximum."""
     if part == -oo:
@@ -345,7 +358,7 @@ def known(part: Expr) -> Expr:
     if not part.has(nan, zoo, oo, -oo):
         return part
     if not part.has(nan):
-        INFINITE.set(True)
+        UNFOLLOWED.set(True)
     return nan
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sympy import Add, Expr, Rational, S, Tuple, evaluate
+from sympy import Add, Expr, Rational, S, Tuple, evaluate, sqrt
 
 from ..symbolic.definitions import Defs
 from ..symbolic.normal_form import as_powers, nf
@@ -359,9 +359,10 @@ def at_its_eps(
     if verdict.is_proof or has_eps or not any(e.has(eps) for _, e in definitions.defs):
         return verdict
     verdicts = [verdict, *verdict.outputs.values()]
-    verdicts_at = []
+    verdicts_at, unread = [], []
     stored = [v.stored for v in verdicts if v.stored is not None]
-    for number in eps_of(*stored, largest=S.One):
+    numbers = eps_of(*stored, largest=S.One)
+    for number in dict.fromkeys((*numbers, *_hidden(stored, numbers))):
         at_number = judge(definitions.at_eps(number))
         claims = []
         for claim in at_number.claims:
@@ -372,14 +373,26 @@ def at_its_eps(
         at_number = replace(at_number, claims=tuple(claims))
         if at_number.is_proof:
             return at_number
+        if at_number.kind == NOT_READ:
+            # it may be right at this number
+            unread.append(at_number)
         # 1/2 is a power rather than an eps
-        if number <= LARGEST_EPS:
+        elif number in numbers and number <= LARGEST_EPS:
             verdicts_at.append(at_number)
-    unread = [v for v in verdicts_at if v.kind == NOT_READ]
     if unread:
-        # it may be right at this number
         return unread[0]
     return verdicts_at[0] if len(verdicts_at) == 1 else verdict
+
+
+def _hidden(stored, numbers) -> list[Expr]:
+    """What eps may be besides the numbers in what is stored, which accuses nothing.
+
+    For rsqrt(max(sum(x**2), 1e-24)), where it is 1e-12, and for rsqrt(where(v > 0, v, 1) + 0.1), where SymPy adds up
+    1 + 0.1. It stops an accusation of both by an eps that they do not have.
+    """
+    roots = [sqrt(n) for n in numbers if n <= LARGEST_EPS and sqrt(n).is_Rational]
+    sums = [n for n in Tuple(*stored).atoms(Rational) if n > 1 and not n.is_Integer]
+    return roots + sorted(n % 1 for n in sums)[:EPS_TRIED]
 
 
 def refused(reason: Exception, claim: str = "") -> Verdict:
