@@ -82,7 +82,7 @@ def test_each_bug_of_the_table_is_rejected(name):
 
 
 @pytest.mark.parametrize("columns", [64, 4096, 32768])
-def test_a_dropped_projection_is_rejected_at_every_length(columns, rng):
+def test_a_dropped_projection_is_rejected_on_long_rows(columns, rng):
     bug = exhibits()["a fixed tolerance"]
     check = replace(bug.check, case=gallery.aligned(4, columns))
     with pytest.raises(AssertionError, match=r"dx\["):

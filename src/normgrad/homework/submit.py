@@ -26,7 +26,9 @@ def hand_in(homework: str, to=SOLUTION) -> None:
         ) from None
     written = [entry for entry in entries if not is_stub(as_solution(cells, [entry]))]
     if not written:
-        print(f"{to} is not written: {' and '.join(entries)} are still to be written.")
+        names = " and ".join(entries)
+        verb = "is" if len(entries) == 1 else "are"
+        print(f"{to} is not written: {names} {verb} still to be written.")
         return
     Path(to).write_text(as_solution(cells, entries), encoding="utf8")
     reports = grade_file(to, homework, feedback="equation")

@@ -167,7 +167,7 @@ def layer_norm(
               is added to the weight, 1.0 where it is stored as its distance from 1; heads: H where weight and bias are
               (H, *normalized_shape) and input (..., H, *normalized_shape); out_dtype, backend as normalize
     Returns:  y in input's shape, in out_dtype or input's dtype
-    Numerics: as normalize; the variance is centred first (two passes)
+    Numerics: as normalize; the variance is centred first (two passes), but by torch's own kernel, which auto may take
     Raises:   ValueError or TypeError naming the argument, what it got and what it needs
     Source:   Ba, Kiros and Hinton 2016, arXiv:1607.06450
     """
