@@ -28,7 +28,8 @@ What is trusted, and no more:
    where none of them wraps, as `with M*stride < 2^31 (line 9)`, for rows below M and columns below N. A size, stride or
    argument alone is taken to be below 2^31, also with blocks or programs added. It says as well where digits
    are lost whatever the dtypes: in sums and statistics below float32, in a value that is rounded to 16 bits and used,
-   in a variance mean(x**2) - mean(x)**2 however it is written, in exp(x) / sum(exp(x)). A store is no use.
+   in a variance mean(x**2) - mean(x)**2 however it is written, in exp(x) / sum(exp(x)). A store is no use. An
+   argument, or x + residual, may be of 16 bits itself, so a cast of it is not said.
 3. Different arguments do not overlap in memory, nor do the rows of an output. A program reads again what it stored;
    for a number without lanes the first line says where no barrier stands between, as another thread may store it.
 4. Two `tl.arange` of one length are one row of lanes. `tl.sum`, `tl.where`, masks and broadcasting are as documented;

@@ -13,6 +13,8 @@ Here are the statements and expressions of a function's body, and calls. A `Read
 from __future__ import annotations
 
 import ast
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -428,6 +430,8 @@ class Reader(Walker):
         body, added = _with_sums(node, scope.names)
         for name in added:
             scope.names[name] = _apart(scope.names[name])
+        grown = _grown_lists(node, scope.names)
+        scope.forget(set(grown.values()))
         own, sums = local_names([node.target, *body], in_place=False), []
         for name in local_names(body) - own:
             value = scope.names.get(name)
@@ -440,12 +444,20 @@ class Reader(Walker):
         state().loops.append(turn)
         scope.forget(own)
         self.assign(node.target, rows.item(turn), scope)
+        entries = {}
         try:
-            self.execute(body, scope)
+            for statement in body:
+                if statement in grown:
+                    value = self.evaluate(statement.value.args[0], scope)
+                    entries[grown[statement]] = _entry_of(turn, value)
+                else:
+                    self.execute([statement], scope)
         except Returned:
             raise NotRead("a return from a loop over rows") from None
         state().loops.pop()
         scope.forget(own)
+        for name, value in entries.items():
+            scope.names[name] = Listed(turn, value)
         for name in sums:
             scope.names[name] = _added_up(scope.names[name])
 
@@ -563,11 +575,7 @@ class Reader(Walker):
             turn = Turn(items.size)
             state().loops.append(turn)
             self.assign(generator.target, items.item(turn), inner)
-            entry = self.evaluate(node.elt, inner)
-            if not is_number(entry):
-                if turn not in floats(entry, "a list").memory.born:
-                    entry.memory.fixed = "what a list has views of"
-                entry = copied(entry)
+            entry = _entry_of(turn, self.evaluate(node.elt, inner))
             state().loops.pop()
             return Listed(turn, entry)
         values = []
@@ -840,6 +848,41 @@ def _as_added(statement):
                 added = Added(statement.targets[0], ast.Add(), term)
                 return ast.copy_location(added, statement)
     return None
+
+
+def _grown_lists(loop, names):
+    """{statement of a loop: the list to which it appends one entry in each turn}.
+
+    For `rows = []` and `rows.append(...)`, once in the body and with no other use of the list in it. It stops a list
+    with another name, which grows as well.
+    """
+    uses = Counter(node.id for node in nodes_of(loop) if isinstance(node, ast.Name))
+    grown = {}
+    for statement in loop.body:
+        match statement:
+            case ast.Expr(
+                ast.Call(ast.Attribute(ast.Name(name), "append"), [_], [])
+            ) if type(names.get(name)) is list:
+                # one reference is the scope's, one is the argument
+                is_alone = sys.getrefcount(names[name]) <= 2
+                if is_alone and not names[name] and uses[name] == 1:
+                    grown[statement] = name
+    return grown
+
+
+def _entry_of(turn, value):
+    """What a list holds of a turn.
+
+    For a row that the turn makes. It stops one buffer for all turns, which the list has M times, and a row that is
+    changed after it is in the list.
+    """
+    if is_number(value):
+        return value
+    memory = floats(value, "a list").memory
+    if turn not in memory.born and turn in memory.written_in:
+        raise NotRead("a list of one array that each turn of the loop writes")
+    memory.fixed = "what a list has views of"
+    return copied(value)
 
 
 def _apart(value):
