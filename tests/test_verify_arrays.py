@@ -264,6 +264,8 @@ x * tuple([2, 3])[1]; list((w, x))[1]; x * (2 if any([x.ndim == 2, x.ndim == 1])
 x * (2 if all([x.ndim == 2, x.ndim == 1]) else 3)
 """
 TORCH_CALLS = """
+torch.relu(x); x.relu(); torch.nn.functional.relu(x); torch.permute(x, (1, 0)); x.permute(1, 0)
+x.permute((0, 1)); x.permute(-1, -2); torch.permute(x, dims=[1, 0])
 torch.sqrt(x * x); torch.rsqrt(x * x); torch.square(x); torch.reciprocal(x); torch.abs(x)
 torch.absolute(x); torch.exp(x); torch.log(x * x); torch.exp2(x); torch.tanh(x); torch.sigmoid(x)
 torch.negative(x); torch.neg(x); torch.subtract(x, 2); torch.mul(x, w); torch.multiply(x, 2)

@@ -472,6 +472,7 @@ SHARED: dict[str, Callable] = {
     "clamp clip(input: floats, min: numeric = None, max: numeric = None)": clipped,
     "clamp_min(input: floats, min: numeric)": lambda a, least: clipped(a, least, None),
     "clamp_max(input: floats, max: numeric)": lambda a, most: clipped(a, None, most),
+    "relu(input: floats)": lambda a: clipped(a, 0, None),
     "addcmul(input, tensor1, tensor2, *, value: number = 1)": addcmul,
     "norm(a: floats, /, p=None, dim=None, keepdim: bool = False)": length,
     "matmul(a, b, /)": matmul,
@@ -513,6 +514,8 @@ TORCH = table(
             of_length_one
         ),
         "nn.functional.silu(input: floats)": swish,
+        "nn.functional.relu(input: floats)": lambda a: clipped(a, 0, None),
+        "permute(input, dims: sizes)": transposed,
         **each(
             "(input: floats, dim, *, dtype=None)",
             share,
@@ -544,6 +547,7 @@ METHODS = table(
             in_place, clipped
         ),
         **each("(self)", lambda name, a: cast(a, DType("torch", name)), CASTS),
+        "permute(self, *dims: sizes)": transposed,
         "reshape view(self)": wrong("a reshape without a shape"),
         "reshape view(self, *shape: sizes)": viewed,
         "expand(self)": wrong("expand without sizes"),
