@@ -428,8 +428,8 @@ class Reader(Walker):
     def _all_turns(self, node, rows, scope):
         """A loop over all rows, or columns: its body once."""
         body, added = _with_sums(node, scope.names)
-        for name in added:
-            scope.names[name] = _apart(scope.names[name])
+        before = [scope.names[name] for name in added]
+        scope.names.update({name: _apart(scope.names[name]) for name in added})
         grown = _grown_lists(node, scope.names)
         scope.forget(set(grown.values()))
         own, sums = local_names([node.target, *body], in_place=False), []
@@ -455,6 +455,7 @@ class Reader(Walker):
         except Returned:
             raise NotRead("a return from a loop over rows") from None
         state().loops.pop()
+        _check_starts(before, turn)
         scope.forget(own)
         for name, value in entries.items():
             scope.names[name] = Listed(turn, value)
@@ -889,6 +890,18 @@ def _apart(value):
     """A total that is no view, so that what adds to it changes nothing else."""
     is_array = isinstance(value, Array) and value.mutable and not value.memory.cell
     return copied(value) if is_array else value
+
+
+def _check_starts(values, turn):
+    """Refuses a loop that writes to what a total was before it, which the first turn adds to.
+
+    For `dw = np.zeros(N)` and `dw = dw + term`. It stops `dw = db = np.zeros(N)` where the loop has `db += dy[i]` above
+    that line: the first row of dy is in dw then.
+    """
+    for value in values:
+        memories = value.memory.group if isinstance(value, Array) else ()
+        if any(turn in memory.written_in for memory in memories):
+            raise NotRead("a total of an array to which its loop writes as well")
 
 
 def _running(value):

@@ -46,7 +46,10 @@ class _Method:
         return getattr(last.value, "elts", [last.value])
 
     def gradients(self) -> list[str]:
-        """The gradients that it returns, by their names; one without a name is the one that the others are not."""
+        """The gradients that it returns, by their names; one without a name is the one that the others are not.
+
+        For `return dx, dw, db`. It stops `return dx, db, db`, of which one db would be proved and no dw.
+        """
         parts = self.returns()
         if not all(isinstance(part, ast.Name | ast.BinOp) for part in parts):
             return []
@@ -55,7 +58,8 @@ class _Method:
         missing = [name for name in IN_ORDER[: len(names)] if name not in names]
         if names.count("") == 1 == len(missing):
             names[names.index("")] = missing[0]
-        return names if set(names) <= GRADIENTS else []
+        is_clear = set(names) <= GRADIENTS and len(set(names)) == len(names)
+        return names if is_clear else []
 
 
 def _methods(text) -> dict[str, _Method]:

@@ -109,6 +109,8 @@ def cast(a, dtype, copy=False):
         return a
     new = of_one_rounding(array(a.shape, a.e, a.library, name), a)
     keep_rounding(new, a.e)
+    if {a.dtype, name} == set(HALVES):
+        new.memory.rounded += ((name, state().line),)
     same = "mixed" in (a.dtype, name) and not copy
     return perhaps_view(a, new) if same else new
 
