@@ -431,7 +431,8 @@ class Reader(Walker):
         before = [scope.names[name] for name in added]
         scope.names.update({name: _apart(scope.names[name]) for name in added})
         grown = _grown_lists(node, scope.names)
-        scope.forget(set(grown.values()))
+        # none of them is a list of the turns of a loop within this one
+        scope.forget(set(_lists_that_grow(node, scope.names)))
         own, sums = local_names([node.target, *body], in_place=False), []
         for name in local_names(body) - own:
             value = scope.names.get(name)
@@ -859,16 +860,25 @@ def _grown_lists(loop, names):
     """
     uses = Counter(node.id for node in nodes_of(loop) if isinstance(node, ast.Name))
     grown = {}
-    for statement in loop.body:
-        match statement:
-            case ast.Expr(
-                ast.Call(ast.Attribute(ast.Name(name), "append"), [_], [])
-            ) if type(names.get(name)) is list:
-                # one reference is the scope's, one is the argument
-                is_alone = sys.getrefcount(names[name]) <= 2
-                if is_alone and not names[name] and uses[name] == 1:
+    for name, call in _lists_that_grow(loop, names).items():
+        # one reference is the scope's, one is the argument
+        is_alone = sys.getrefcount(names[name]) <= 2
+        if is_alone and not names[name] and uses[name] == 1:
+            for statement in loop.body:
+                if isinstance(statement, ast.Expr) and statement.value is call:
                     grown[statement] = name
     return grown
+
+
+def _lists_that_grow(loop, names) -> dict[str, ast.Call]:
+    """{name of a list from before a loop: the last call of its append in it, at any depth}."""
+    calls = {}
+    for node in nodes_of(loop):
+        match node:
+            case ast.Call(ast.Attribute(ast.Name(name), "append"), [_], []):
+                if isinstance(names.get(name), list):
+                    calls[name] = node
+    return calls
 
 
 def _entry_of(turn, value):
