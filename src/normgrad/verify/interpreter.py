@@ -430,9 +430,10 @@ class Reader(Walker):
         body, added = _with_sums(node, scope.names)
         before = [scope.names[name] for name in added]
         scope.names.update({name: _apart(scope.names[name]) for name in added})
-        grown = _grown_lists(node, scope.names)
+        calls = _lists_that_grow(node, scope.names)
+        grown = _grown_lists(node, scope.names, calls)
         # none of them is a list of the turns of a loop within this one
-        scope.forget(set(_lists_that_grow(node, scope.names)))
+        scope.forget(set(calls))
         own, sums = local_names([node.target, *body], in_place=False), []
         for name in local_names(body) - own:
             value = scope.names.get(name)
@@ -852,15 +853,17 @@ def _as_added(statement):
     return None
 
 
-def _grown_lists(loop, names):
+def _grown_lists(loop, names, calls):
     """{statement of a loop: the list to which it appends one entry in each turn}.
 
     For `rows = []` and `rows.append(...)`, once in the body and with no other use of the list in it. It stops a list
     with another name, which grows as well.
+
+    Args:  calls: of _lists_that_grow
     """
     uses = Counter(node.id for node in nodes_of(loop) if isinstance(node, ast.Name))
     grown = {}
-    for name, call in _lists_that_grow(loop, names).items():
+    for name, call in calls.items():
         # one reference is the scope's, one is the argument
         is_alone = sys.getrefcount(names[name]) <= 2
         if is_alone and not names[name] and uses[name] == 1:

@@ -32,7 +32,6 @@ from .tables.dtypes import (
     BOOLEANS,
     COUNTED,
     FLOATS,
-    HALVES,
     INTEGERS,
     LARGER,
     LARGEST,
@@ -289,9 +288,6 @@ class Language:
                 number = self.tiles.number(value)
                 self.tiles.keep_statistic(number, names)
                 rounded = number.rounded or self.tiles.sums.rounding(number, names)
-                is_one = len(names) == len(number.dtype) == 1
-                if is_one and names | number.dtype == HALVES:
-                    rounded = f"{spelled(names)} (line {self.tiles.memory.line})"
                 return replace(number, dtype=names, rounded=rounded)
             case Mask() if names == BOOLEANS:
                 return value

@@ -19,7 +19,7 @@ from .conditions import NEEDED, TAKEN, Condition
 from .digits import is_cancelling, is_exact, is_scaled, is_variance
 from .maxima import Maxima
 from .places import LEAST, Places
-from .tables.dtypes import NARROW, results, spelled
+from .tables.dtypes import HALVES, NARROW, results, spelled
 from .tables.elementary import DIVISOR, NONNEGATIVE, POSITIVE
 from .values import (
     COLUMN,
@@ -92,7 +92,11 @@ class Sums:
         be of that dtype, and a row's statistic, of which the claim says more.
         """
         of_a_row = value.place("C") is None and value.inside.has(Sum)
-        if not dtype <= NARROW or of_a_row or is_exact(value.inside):
+        # float16 of what is bfloat16, or the other way, loses digits of an entry, too
+        is_one = len(dtype) == len(value.dtype) == 1
+        is_other = is_one and dtype | value.dtype == HALVES
+        is_kept = of_a_row or is_exact(value.inside)
+        if not dtype <= NARROW or is_kept and not is_other:
             return ""
         return f"{spelled(dtype)} (line {self.line})"
 
